@@ -1,0 +1,1 @@
+"""Runs PTX on NumPy: results, counters and a trace of every launch, with no GPU."""
