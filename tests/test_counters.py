@@ -143,12 +143,12 @@ def test_shared_wavefronts_equal_the_oracle(size, load):
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 def test_warps_that_repeat_a_few_patterns(size, masked):
     """The shortcut for warps that are alike must not take different warps for the same."""
-    addresses, masks = random_warps(200 + size, size, 7)
+    addresses, masks = random_warps(200 + size, size, 30)
     masks |= not masked
     addresses %= 2**16
     addresses &= -size
     rng = np.random.default_rng(size)
-    choice = rng.integers(0, 7, 5000)
+    choice = rng.integers(0, 30, 5000)
     moved = addresses[choice] + rng.integers(0, 9, (5000, 1)) * size
     wavefronts, phases = counters.shared_wavefronts(
         moved, size, masks[choice] if masked else None, load=True

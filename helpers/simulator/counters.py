@@ -39,7 +39,7 @@ _SIZES = (1, 2, 4, 8, 16)
 _LANE_XOR = {step: np.arange(LANES, dtype=np.intp) ^ step for step in (1, 2)}
 # Odd multipliers of a hash of 32 relative addresses; equality is checked afterwards.
 _HASH = np.cumprod(np.full(LANES, 0x5851F42D4C957F2D, np.uint64)).view(np.int64)
-_INACTIVE = np.int64(-(2**62))
+_INACTIVE = np.int64(-0x3ADE68B15D4F2A17)  # no distance between two addresses
 _BYTE_ONES = np.uint64(0x0101010101010101)
 
 
