@@ -1,0 +1,377 @@
+"""Kernel files: `load_kernel` makes one of `kernels/*.cu` ready to launch, to count and to show."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .arguments import MAX_SHARED, SHARED_WITHOUT_OPT_IN, checked, launch_shape, shared_memory
+from .listing import Listing, listing
+from .signature import Argument, signature
+from .source import (
+    Function,
+    KernelError,
+    Parameter,
+    Value,
+    expand_includes,
+    kernel_functions,
+    parameters,
+    read,
+)
+
+__all__ = ["Kernel", "KernelError", "Parameter", "load_kernel"]
+
+KERNELS = Path(__file__).resolve().parent.parent / "kernels"
+STANDARD = "-std=c++17"
+
+Marks = int | str | range | Iterable[int | str]
+
+
+def load_kernel(
+    file: str | os.PathLike,
+    entry: str | None = None,
+    *,
+    kernels_dir: str | os.PathLike | None = None,
+    **values: Value,
+) -> Kernel:
+    """Read a kernel from a .cu file and set the parameters that the file declares.
+
+    Nothing is compiled before the first launch. The file is read again on every call.
+
+    Args:
+        file: its name in `kernels/`, or a path.
+        entry: the kernel's name; may be left out if the file has one kernel.
+        kernels_dir: a folder to use in place of `kernels/`; its `include/` holds the headers.
+        **values: parameters, such as `TILE=8`; the others keep their defaults.
+
+    Raises:
+        KernelError: if there is no such file, kernel or parameter, if a value is not among the
+            choices, or if an include is missing.
+    """
+    folder = KERNELS if kernels_dir is None else Path(kernels_dir)
+    path = _find_file(file, folder)
+    source = read(path)
+    declared = _set(parameters(source, path.name), values, path.name)
+    function = _find_function(kernel_functions(source, path.name), entry, path.name)
+    code = expand_includes(path, [folder / "include", path.parent / "include"])
+    return Kernel(path, source, code, function, declared)
+
+
+class Kernel:
+    """A kernel with its parameters set: call it to launch it.
+
+    Attributes:
+        file: path of the .cu file.
+        entry: name of the kernel.
+        source: text of the file.
+        code: what the compiler gets, with the included files in place.
+        options: the compiler options, a `-D` for every parameter among them.
+        parameters: the file's parameters by name, each with value, default, choices and
+            description.
+        arguments: the arguments that the kernel declares.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        source: str,
+        code: str,
+        function: Function,
+        declared: Mapping[str, Parameter],
+    ):
+        self.file = file
+        self.entry = function.name
+        self.source = source
+        self.code = code
+        self.parameters = MappingProxyType(dict(declared))
+        self.options = (STANDARD, *(p.option for p in declared.values()))
+        self._function = function
+        macros = dict(p.option[2:].split("=", 1) for p in declared.values())
+        self.arguments: tuple[Argument, ...] = signature(function.parameters, code, macros)
+        self._raw: Any = None
+        self._static: int | None = None
+        self._opted_in = SHARED_WITHOUT_OPT_IN
+
+    @property
+    def raw(self):
+        """The `cp.RawKernel` beneath, which checks nothing."""
+        if self._raw is None:
+            from helpers import cp
+
+            self._raw = cp.RawKernel(self.code, self.entry, options=self.options)
+        return self._raw
+
+    def __call__(self, grid, block, args, shared_mem: int = 0) -> None:
+        """Launch the kernel; `args` are arrays of `cp` and numbers, converted to the C types.
+
+        More than 48 KB of shared memory are asked for as the hardware requires.
+
+        Args:
+            grid: blocks along x, y and z: an integer or up to three.
+            block: threads of a block along x, y and z, likewise.
+            args: a tuple with an array for each pointer and a number for each value.
+            shared_mem: bytes of dynamic shared memory.
+
+        Raises:
+            KernelError: if an argument does not fit the signature, or the launch the hardware.
+            SimulatorError: of kind `compile`, if the source does not compile.
+        """
+        from helpers import cp
+
+        grid, block = launch_shape(self.entry, grid, block)
+        args = checked(self.entry, self.arguments, args, cp.ndarray)
+        self.compile()
+        shared_mem = self._allow_shared(shared_mem)
+        self.raw(grid, block, args, shared_mem=shared_mem)
+
+    def compile(self) -> Kernel:
+        """Compile now rather than at the first launch; returns the kernel itself.
+
+        Raises:
+            SimulatorError: of kind `compile`, with the compiler's log, on a GPU as well.
+        """
+        if self._static is None:
+            from helpers.simulator.compile_errors import compile_error
+
+            try:
+                self.raw.compile()
+            except Exception as error:
+                if type(error).__name__ != "CompileException":
+                    raise
+                raise compile_error(str(error), self.code, self.file.name) from None
+            self._static = int(getattr(self.raw, "shared_size_bytes", 0) or 0)
+        return self
+
+    def count(self, grid, block, args, shared_mem: int = 0, **launch_options):
+        """Run the kernel on the simulator, on any machine, and return its report.
+
+        The arrays stay as they are: the run writes to copies of them.
+
+        Args:
+            grid, block, args, shared_mem: as for a launch.
+            **launch_options: handed on to `helpers.simulator.launch`.
+
+        Raises:
+            KernelError: as for a launch.
+            SimulatorError: if the kernel does not compile or does something wrong.
+        """
+        from helpers import cp, simulator
+
+        grid, block = launch_shape(self.entry, grid, block)
+        args = checked(self.entry, self.arguments, args, cp.ndarray)
+        shared_mem = shared_memory(self.entry, shared_mem)
+        return simulator.launch(
+            self.code,
+            self.entry,
+            grid,
+            block,
+            _host_copies(self.arguments, args, cp),
+            options=self.options,
+            shared_mem=shared_mem,
+            **launch_options,
+        )
+
+    def lines(self, text: str, whole: bool = False) -> list[int]:
+        """Return the numbers of the lines that hold `text`, or match it as a regular expression.
+
+        Looks in the kernel function alone unless `whole` is set.
+
+        Raises:
+            KernelError: if there is none.
+        """
+        first, last = self._extent(whole)
+        numbered = list(enumerate(self.source.split("\n"), 1))[first - 1 : last]
+        found = [number for number, line in numbered if text in line]
+        if not found:
+            try:
+                found = [number for number, line in numbered if re.search(text, line)]
+            except re.error:
+                found = []
+        if not found:
+            place = self.file.name if whole else f"{self.entry} of {self.file.name}"
+            raise KernelError(f"No line of {place} (lines {first} to {last}) holds {text!r}.")
+        return found
+
+    def show(
+        self,
+        report=None,
+        *,
+        lines: tuple[int, int] | range | None = None,
+        mark: Marks = (),
+        start: int | None = None,
+        end: int | None = None,
+        columns: Iterable[str] | None = None,
+        whole: bool = False,
+    ) -> Listing:
+        """Show the kernel's source, highlighted, with the file's own line numbers.
+
+        Args:
+            report: a report of `count`, whose counters then stand beside each line.
+            lines: first and last line to show; the kernel function otherwise.
+            mark: lines to mark: numbers, or texts as for `lines()`.
+            start: first line to show.
+            end: last line to show.
+            columns: names of counters; otherwise those of memory that are not zero.
+            whole: show the whole file.
+
+        Raises:
+            KernelError: if a line or a counter is not there.
+        """
+        first, last = self._extent(whole)
+        if lines is not None:
+            first, last = lines[0], lines[-1]
+        first = first if start is None else start
+        last = last if end is None else end
+        total = len(self.source.rstrip("\n").split("\n"))
+        if not 1 <= first <= last <= total:
+            raise KernelError(
+                f"{self.file.name} has the lines 1 to {total}; {first} to {last} cannot be shown."
+            )
+        marked = self._marked(mark)
+        if outside := sorted(number for number in marked if not first <= number <= last):
+            raise KernelError(
+                f"Line {outside[0]} of {self.file.name} cannot be marked: the lines shown are "
+                f"{first} to {last}."
+            )
+        settings = ", ".join(f"{p.name}={p.value}" for p in self.parameters.values())
+        return listing(
+            self.source,
+            first,
+            last,
+            title=f"{self.file.name} · {self.entry}",
+            detail=settings,
+            marked=marked,
+            report=report,
+            columns=None if columns is None else tuple(columns),
+        )
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {p.name}={p.value}" for p in self.parameters.values())
+        return f"<Kernel {self.entry} of {self.file.name}{settings}>"
+
+    def _extent(self, whole: bool) -> tuple[int, int]:
+        if whole:
+            return 1, len(self.source.rstrip("\n").split("\n"))
+        return self._function.first, self._function.last
+
+    def _marked(self, mark: Marks) -> frozenset[int]:
+        marks = [mark] if isinstance(mark, (int, str)) else mark
+        found: set[int] = set()
+        for one in marks:
+            found.update(self.lines(one) if isinstance(one, str) else [int(one)])
+        return frozenset(found)
+
+    def _allow_shared(self, dynamic) -> int:
+        """Opt in to more than 48 KB of shared memory where this launch needs it."""
+        static = self._static or 0
+        size = shared_memory(self.entry, dynamic, static)
+        if size + static > self._opted_in:
+            size = shared_memory(self.entry, dynamic, static, _device_limit())
+            self.raw.max_dynamic_shared_size_bytes = size
+            self._opted_in = size + static
+        return size
+
+
+def _device_limit() -> int:
+    """Bytes of shared memory that a block can have on this machine's GPU, at most 227 KB."""
+    from helpers import cp
+
+    try:
+        limit = int(cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+    except (AttributeError, KeyError, TypeError):
+        return MAX_SHARED
+    return min(limit, MAX_SHARED)
+
+
+def _host_copies(arguments: tuple[Argument, ...], args: tuple, cp) -> tuple:
+    """Copy the arrays that the kernel may write; an array passed twice stays one array."""
+    written = {id(v) for a, v in zip(arguments, args, strict=True) if a.pointer and not a.constant}
+    copies: dict[int, np.ndarray] = {}
+    result = []
+    for argument, value in zip(arguments, args, strict=True):
+        if not argument.pointer:
+            result.append(value)
+            continue
+        if id(value) not in copies:
+            if not isinstance(value, np.ndarray):
+                copies[id(value)] = cp.asnumpy(value)
+            else:
+                copies[id(value)] = value.copy() if id(value) in written else value
+        result.append(copies[id(value)])
+    return tuple(result)
+
+
+def _find_file(file: str | os.PathLike, folder: Path) -> Path:
+    name = os.fspath(file)
+    for path in (folder / name, Path(name)):
+        if path.is_file():
+            return path.resolve()
+    there = sorted(path.name for path in folder.glob("*.cu"))
+    near = difflib.get_close_matches(Path(name).name, there, n=1)
+    asked = f" Did you mean {near[0]}?" if near else ""
+    listed = f"it has {', '.join(there)}" if there else "it has no .cu file"
+    raise KernelError(f"There is no kernel file {name} in {folder.name}: {listed}.{asked}")
+
+
+def _find_function(found: dict[str, Function], entry: str | None, file: str) -> Function:
+    names = ", ".join(found)
+    if not found:
+        raise KernelError(f'{file} has no kernel: write one as extern "C" __global__ void.')
+    if entry is None:
+        if len(found) > 1:
+            raise KernelError(
+                f"{file} has {len(found)} kernels ({names}); name one, as in "
+                f'load_kernel("{file}", "{next(iter(found))}").'
+            )
+        entry = next(iter(found))
+    if entry not in found:
+        near = difflib.get_close_matches(entry, found, n=1)
+        asked = f" Did you mean {near[0]}?" if near else ""
+        raise KernelError(f"{file} has no kernel {entry}; it has {names}.{asked}")
+    function = found[entry]
+    if function.template or not function.extern_c:
+        what = "is a template" if function.template else 'does not start with extern "C"'
+        raise KernelError(
+            f"{file} line {function.start}: the kernel {entry} {what}, so it has no plain name to "
+            f'be found by; write extern "C" __global__ void {entry}(...).'
+        )
+    return function
+
+
+def _set(
+    declared: dict[str, Parameter], values: Mapping[str, Value], file: str
+) -> dict[str, Parameter]:
+    for name in values:
+        if name not in declared:
+            near = difflib.get_close_matches(name.upper(), declared, n=1)
+            asked = f" Did you mean {near[0]}?" if near else ""
+            listed = ", ".join(f"{p.name} ({_choices(p)})" for p in declared.values())
+            has = f"its parameters are {listed}" if declared else "it declares none"
+            raise KernelError(f"{file} has no parameter {name}; {has}.{asked}")
+    return {
+        name: dataclasses.replace(p, value=_choose(p, values[name], file)) if name in values else p
+        for name, p in declared.items()
+    }
+
+
+def _choose(parameter: Parameter, value, file: str) -> Value:
+    """Return the choice that equals `value`, in the type that the file uses."""
+    value = value.item() if isinstance(value, np.generic) else value
+    for choice in parameter.choices:
+        if isinstance(choice, str) == isinstance(value, str) and choice == value:
+            return choice
+    raise KernelError(
+        f"{file}: the parameter {parameter.name} is one of {_choices(parameter)}, not {value!r}."
+    )
+
+
+def _choices(parameter: Parameter) -> str:
+    return ", ".join(str(choice) for choice in parameter.choices)
