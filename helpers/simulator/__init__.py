@@ -1,1 +1,7 @@
 """Runs PTX on NumPy: results, counters and a trace of every launch, with no GPU."""
+
+from .errors import SimulatorError
+from .launch import launch
+from .report import COUNTERS, NCU_METRICS, AccessRecord, Report
+
+__all__ = ["COUNTERS", "NCU_METRICS", "AccessRecord", "Report", "SimulatorError", "launch"]

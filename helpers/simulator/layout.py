@@ -1,0 +1,199 @@
+"""How a batch of blocks is laid out in arrays.
+
+A register's value is an array that broadcasts to (block axes…, thread axes…), with size 1 along
+every axis that it does not vary along: a parameter has one element, threadIdx.x has blockDim.x. Grid and block
+axes of extent 1 are left out. Work that the threads share is then done once, which is where most of
+the simulator's speed comes from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+WARP = 32
+
+
+class Layout:
+    """One batch: blocks [first, first + extent) of a grid along (z, y, x)."""
+
+    def __init__(self, grid, block, first, extent):
+        self.grid, self.block = grid, block  # (x, y, z)
+        self.first, self.extent = first, extent  # (z, y, x)
+        self.bshape = tuple(n for n in extent if n > 1)
+        threads = tuple(reversed(block))
+        self.tshape = tuple(n for n in threads if n > 1) or (1,)
+        self.nb = len(self.bshape)
+        self.ndim = self.nb + len(self.tshape)
+        self.shape = self.bshape + self.tshape
+        self.nblocks = int(np.prod(extent, dtype=np.int64))
+        self.nthreads = int(np.prod(threads, dtype=np.int64))
+        self.warps = -(-self.nthreads // WARP)
+        self.ones = (1,) * self.ndim
+        self._specials = self._make_specials()
+        self.block_index = np.arange(self.nblocks, dtype=np.int64).reshape(
+            self.bshape + (1,) * len(self.tshape)
+        )
+        self.thread_index = np.arange(self.nthreads, dtype=np.int64).reshape(
+            (1,) * self.nb + self.tshape
+        )
+
+    def _axis(self, values, axis: int, extents) -> np.ndarray:
+        """Values along one of six axes (bz, by, bx, tz, ty, tx), unit axes left out."""
+        if len(values) == 1 or extents[axis] == 1:
+            return np.asarray(values, np.uint32).reshape(1)
+        kept = [n for n, e in enumerate(extents) if e > 1]
+        shape = [1] * self.ndim
+        position = kept.index(axis)
+        if axis >= 3:  # thread axes sit at the end
+            kept_threads = [n for n in kept if n >= 3]
+            position = self.nb + kept_threads.index(axis)
+        shape[position] = len(values)
+        return np.asarray(values, np.uint32).reshape(shape)
+
+    def _make_specials(self) -> dict[str, np.ndarray]:
+        extents = tuple(self.extent) + tuple(reversed(self.block))
+        out = {}
+        for position, name in enumerate("zyx"):
+            start, count = self.first[position], self.extent[position]
+            ids = np.arange(start, start + count, dtype=np.uint32)
+            out[f"ctaid.{name}"] = self._axis(ids, position, extents)
+            size = self.block[2 - position]
+            out[f"tid.{name}"] = self._axis(np.arange(size, dtype=np.uint32), 3 + position, extents)
+            out[f"ntid.{name}"] = np.full(1, size, np.uint32)
+            out[f"nctaid.{name}"] = np.full(1, self.grid[2 - position], np.uint32)
+        return out
+
+    def special(self, name: str) -> np.ndarray | None:
+        """The value of a special register, or None where it is not known."""
+        value = self._specials.get(name)
+        if value is None:
+            value = self._rare_special(name)
+            if value is not None:
+                self._specials[name] = value
+        return value
+
+    def _rare_special(self, name: str) -> np.ndarray | None:
+        thread = self.thread_index.astype(np.uint32)
+        lane = thread % WARP
+        one = np.uint32(1)
+        if name == "laneid":
+            return lane
+        if name == "warpid":
+            return thread // WARP
+        if name == "nwarpid":
+            return np.full(1, self.warps, np.uint32)
+        if name == "lanemask_eq":
+            return one << lane
+        if name == "lanemask_lt":
+            return (one << lane) - one
+        if name == "lanemask_le":
+            return ((one << lane) - one) | (one << lane)
+        if name == "lanemask_gt":
+            return ~(((one << lane) - one) | (one << lane))
+        if name == "lanemask_ge":
+            return ~((one << lane) - one)
+        if name in ("smid", "gridid", "cluster_ctarank", "reserved_smem_offset_begin"):
+            return np.zeros(1, np.uint32)
+        if name in ("nsmid", "cluster_nctarank"):
+            return np.full(1, 132 if name == "nsmid" else 1, np.uint32)
+        if name.startswith(("clusterid.", "cluster_ctaid.")):
+            if name.startswith("cluster_ctaid."):
+                return np.zeros(1, np.uint32)
+            return self._specials["ctaid." + name[-1]]
+        if name.startswith(("nclusterid.", "cluster_nctaid.")):
+            if name.startswith("cluster_nctaid."):
+                return np.ones(1, np.uint32)
+            return self._specials["nctaid." + name[-1]]
+        return None
+
+    def lift(self, value: np.ndarray) -> np.ndarray:
+        """The same value with all axes present."""
+        if value.ndim < self.ndim:
+            return value.reshape((1,) * (self.ndim - value.ndim) + value.shape)
+        return value
+
+    def full(self, value: np.ndarray) -> np.ndarray:
+        """The value broadcast to every thread of the batch (a view)."""
+        return np.broadcast_to(value, self.shape)
+
+    def lanes(self, value: np.ndarray, fill=0) -> np.ndarray:
+        """(block axes (may be 1)…, warps, 32): threads padded to whole warps with `fill`."""
+        value = self.lift(value)
+        blocks = value.shape[: self.nb]
+        flat = np.broadcast_to(value, blocks + self.tshape).reshape(blocks + (self.nthreads,))
+        padding = self.warps * WARP - self.nthreads
+        if padding:
+            padded = np.full(blocks + (self.warps * WARP,), fill, value.dtype)
+            padded[..., : self.nthreads] = flat
+            flat = padded
+        return flat.reshape(blocks + (self.warps, WARP))
+
+    def threads(self, lanes: np.ndarray) -> np.ndarray:
+        """The inverse of `lanes`."""
+        blocks = lanes.shape[:-2]
+        flat = lanes.reshape(blocks + (self.warps * WARP,))
+        return flat[..., : self.nthreads].reshape(blocks + self.tshape)
+
+    def active_lanes(self, mask: np.ndarray | None) -> np.ndarray | None:
+        """The lanes of a mask; None when every lane of every warp is active."""
+        if mask is None:
+            if self.nthreads % WARP == 0:
+                return None
+            mask = np.ones(1, np.bool_)
+        return self.lanes(mask, fill=False)
+
+    def copies(self, lanes: np.ndarray) -> int:
+        """How many blocks each block of a lanes array stands for."""
+        blocks = 1
+        for n in lanes.shape[:-2]:
+            blocks *= n
+        return self.nblocks // blocks
+
+    def blocks_of(self, mask: np.ndarray | None) -> np.ndarray:
+        """Blocks in which a mask holds for some thread, shaped to broadcast over threads."""
+        if mask is None:
+            return np.ones(1, np.bool_)
+        mask = self.lift(mask)
+        axes = tuple(range(self.nb, self.ndim))
+        return mask.any(axis=axes, keepdims=True)
+
+    def locate(self, mask: np.ndarray) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """(block, thread) as (x, y, z) of the first thread for which the mask is set."""
+        flat = int(np.argmax(self.full(mask)))
+        block, thread = divmod(flat, self.nthreads)
+        return self.block_at(block), self.thread_at(thread)
+
+    def block_at(self, index: int) -> tuple[int, int, int]:
+        """(x, y, z) of the batch's block with this number."""
+        z, rest = divmod(index, self.extent[1] * self.extent[2])
+        y, x = divmod(rest, self.extent[2])
+        return (x + self.first[2], y + self.first[1], z + self.first[0])
+
+    def thread_at(self, index: int) -> tuple[int, int, int]:
+        """(x, y, z) of a block's thread with this number."""
+        z, rest = divmod(index, self.block[0] * self.block[1])
+        y, x = divmod(rest, self.block[0])
+        return (x, y, z)
+
+
+def batches(grid, block, threads_wanted: int):
+    """Cut a grid into boxes of whole rows or planes of blocks of about `threads_wanted` threads.
+
+    Yields ((z, y, x), (nz, ny, nx)): first block and extent, in the order in which blocks start.
+    """
+    gx, gy, gz = grid
+    wanted = max(1, threads_wanted // max(1, block[0] * block[1] * block[2]))
+    if gx * gy <= wanted:
+        step = max(1, wanted // (gx * gy))
+        for z in range(0, gz, step):
+            yield (z, 0, 0), (min(step, gz - z), gy, gx)
+    elif gx <= wanted:
+        step = max(1, wanted // gx)
+        for z in range(gz):
+            for y in range(0, gy, step):
+                yield (z, y, 0), (1, min(step, gy - y), gx)
+    else:
+        for z in range(gz):
+            for y in range(gy):
+                for x in range(0, gx, wanted):
+                    yield (z, y, x), (1, 1, min(wanted, gx - x))

@@ -1,0 +1,236 @@
+"""What a launch did: counters in total and per source line, and the trace of its accesses."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import SimulatorError
+from .faults import plain_name
+from .instructions import operation
+from .memory import SHARED_BASE
+
+# The counters that Nsight Compute has too come first, under the names of its metrics in
+# `NCU_METRICS`; they are always present in `Report.counters`.
+NCU_METRICS = {
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_load_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "shared_load_instructions": "smsp__inst_executed_op_shared_ld.sum",
+    "ldmatrix_instructions": "smsp__inst_executed_op_ldsm.sum",
+    "cp_async_instructions": "smsp__inst_executed_op_ldgsts.sum",
+}
+COUNTERS = (
+    *NCU_METRICS,
+    "shared_store_instructions",
+    "shared_load_ideal_wavefronts",
+    "shared_store_ideal_wavefronts",
+    "global_load_bytes",
+    "global_store_bytes",
+    "shared_load_bytes",
+    "shared_store_bytes",
+    "global_atomic_requests",
+    "global_atomic_sectors",
+    "global_atomic_bytes",
+    "shared_atomic_instructions",
+    "shared_atomic_bytes",
+    "local_load_requests",
+    "local_store_requests",
+    "local_load_bytes",
+    "local_store_bytes",
+    "stmatrix_instructions",
+    "instructions",
+    "thread_instructions",
+    "flops",
+    "barriers",
+    "divergent_branches",
+)
+
+
+class AccessRecord(NamedTuple):
+    """One access of one lane, in the order in which the warps made them.
+
+    `order` numbers the warp-wide accesses, `block` and `thread` are (x, y, z), `array` is the
+    name of the array or shared variable, and `index` the flat index of its element.
+    `bytes` is how much the lane moved, `address` its byte address (for shared memory: the
+    offset from the start of the block's shared memory).
+    """
+
+    order: int
+    line: int
+    kind: str
+    space: str
+    block: tuple[int, int, int]
+    warp: int
+    lane: int
+    thread: tuple[int, int, int]
+    array: str
+    index: int
+    bytes: int
+    address: int
+
+
+class Report:
+    """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
+
+    def __init__(self, compiled, run, grid, block, arguments):
+        self.entry = run.entry
+        self.grid, self.block = grid, block
+        self.source = compiled.source
+        self.counted = run.counting
+        self.output = "".join(run.output)
+        self.findings: list = []
+        self._run = run
+        self.by_line: dict[int, dict[str, int]] = {}
+        self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
+        if run.counting:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        tally = self._run.tally
+        lines: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTERS, 0))
+        instructions = {}
+        for code in self._run.prepared.codes.values():
+            for n, block in enumerate(code.graph.blocks):
+                warps, threads = tally.block_warps.get((id(code), n), (0, 0))
+                for i in code.function.instructions[block.start : block.end]:
+                    instructions[i.serial] = i
+                    if not warps or i.line is None:
+                        continue
+                    line = lines[i.line]
+                    line["instructions"] += warps
+                    line["thread_instructions"] += threads
+                    flops = flops_of(i)
+                    if flops:
+                        line["flops"] += flops * (warps if i.opcode == "mma" else threads)
+                    if i.opcode in ("bar", "barrier") and "warp" not in i.modifiers:
+                        line["barriers"] += warps
+        for serial, counts in tally.counts.items():
+            line = lines[instructions[serial].line]
+            for name, value in counts.items():
+                line[name] = line.get(name, 0) + value
+        self.by_line = {n: lines[n] for n in sorted(lines, key=lambda n: n or 0)}
+        for counts in self.by_line.values():
+            for name, value in counts.items():
+                self.counters[name] = self.counters.get(name, 0) + value
+
+    # ------------------------------------------------------------------ trace
+
+    def accesses(
+        self, line: int | None = None, *, kind: str | None = None, space: str | None = None
+    ) -> list[AccessRecord]:
+        """Every access of every lane, in order; of one source line, kind or space if given.
+
+        Raises SimulatorError ("launch") where there is no trace: a run with count=False, or one
+        whose trace grew too long.
+        """
+        return list(self.iterate(line, kind=kind, space=space))
+
+    def iterate(
+        self, line: int | None = None, *, kind: str | None = None, space: str | None = None
+    ) -> Iterator[AccessRecord]:
+        """Like `accesses`, one at a time."""
+        if not self.counted:
+            raise SimulatorError(
+                "launch",
+                f"{self.entry} ran with count=False, so there is no trace: use count=True.",
+            )
+        tally = self._run.tally
+        if tally.trace_cut:
+            raise SimulatorError(
+                "launch",
+                f"{self.entry}: the trace of this launch was dropped, since it grew beyond its memory: "
+                "trace a smaller grid, or pass a larger trace_bytes to launch().",
+            )
+        for access in tally.trace:
+            i = access.instruction
+            if line is not None and i.line != line:
+                continue
+            if kind is not None and access.kind != kind:
+                continue
+            if space is not None and access.space != space:
+                continue
+            yield from self._lanes(access)
+
+    def _lanes(self, access) -> Iterator[AccessRecord]:
+        layout = access.layout
+        shape = layout.bshape + (layout.warps, 32)
+        addresses = np.broadcast_to(access.lanes, shape).reshape(-1, layout.warps, 32)
+        if access.active is None:
+            active = np.ones(addresses.shape, np.bool_)
+        else:
+            active = np.broadcast_to(access.active, shape).reshape(addresses.shape)
+        i = access.instruction
+        for block, warp, lane in np.argwhere(active):
+            address = int(addresses[block, warp, lane])
+            array, index = self._element(access.space, address, access.size)
+            thread = int(warp) * 32 + int(lane)
+            yield AccessRecord(
+                access.order, i.line, access.kind, access.space, layout.block_at(int(block)),
+                int(warp), int(lane), layout.thread_at(thread), array, index, access.size,
+                address - SHARED_BASE if access.space == "shared" else address,
+            )  # fmt: skip
+
+    def _element(self, space: str, address: int, size: int) -> tuple[str, int]:
+        if space == "shared":
+            best = None
+            for start, variable in self._run.shared_variables:
+                if start <= address and (best is None or start >= best[0]):
+                    best = (start, variable)
+            if best is None:
+                return "shared", (address - SHARED_BASE) // 4
+            start, variable = best
+            return plain_name(variable.name), (address - start) // self._unit(variable, size)
+        region = self._run.space.find(address, address + size)
+        if region is None:
+            return "?", address
+        return region.name, (address - region.start) // region.dtype.itemsize
+
+    def _unit(self, variable, size: int) -> int:
+        """Bytes of an element of a shared variable: by its declaration, or the access's size."""
+        name = plain_name(variable.name)
+        m = re.search(
+            r"__shared__[^;]*?\b(float4|float2|int4|int2|uint4|uint2|double|half2|half|__half|float|"
+            r"unsigned char|unsigned short|unsigned int|unsigned|char|short|long long|int)\b[^;]*?\b"
+            + re.escape(name)
+            + r"\s*\[",
+            self.source,
+        )
+        sizes = {"float4": 16, "int4": 16, "uint4": 16, "float2": 8, "int2": 8, "uint2": 8,
+                 "double": 8, "long long": 8, "half": 2, "__half": 2, "char": 1, "short": 2,
+                 "unsigned char": 1, "unsigned short": 2}  # fmt: skip
+        if m:
+            return sizes.get(m.group(1), 4)
+        return min(size, 4)
+
+    def __repr__(self) -> str:
+        c = self.counters
+        shown = {n: c[n] for n in NCU_METRICS if c[n]}
+        return f"<Report of {self.entry}: {shown}>"
+
+
+_MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
+
+def flops_of(i) -> int:
+    """Floating-point operations of a thread, or of a warp for mma (2·m·n·k)."""
+    if i.opcode == "mma":
+        for m in i.modifiers:
+            shape = _MMA.fullmatch(m)
+            if shape:
+                x, y, z = map(int, shape.groups())
+                return 2 * x * y * z
+        return 0
+    if i.opcode in ("fma", "add", "sub", "mul", "mad"):
+        op = operation(i.opcode, i.modifiers)
+        return op.flops if op is not None else 0
+    return 0
