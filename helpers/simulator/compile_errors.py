@@ -13,7 +13,11 @@ _DIAGNOSTIC = re.compile(
     r"(?P<severity>catastrophic error|error|warning|note|remark)(?: #\d+(?:-D)?)?: (?P<message>.*)"
 )
 _NO_PLACE = re.compile(
-    r"(?:At end of source|Command-line error)(?:: (?:catastrophic )?error)?: (.*)"
+    r"(At end of source|Command-line error)(?:: (?:catastrophic )?error)?: (?P<message>.*)"
+)
+# What NVRTC says first of a parameter list that it could not read: consequences, not causes.
+_CONSEQUENCE = re.compile(
+    r'"__global__" does not apply here|namespace scope variable|incomplete type "void"'
 )
 _NO_FILE = re.compile(r'(?:cannot|could not) open source file "([^"]*)"')
 _UNDEFINED = re.compile(
@@ -111,7 +115,8 @@ def parse_log(log: str) -> list[Diagnostic]:
         if match is None:
             no_place = _NO_PLACE.match(text)
             if no_place:
-                found.append(Diagnostic(None, None, "error", no_place[1]))
+                at_end = " at the end of the source" if no_place[1].startswith("At") else ""
+                found.append(Diagnostic(None, None, "error", no_place["message"] + at_end))
             continue
         severity = "error" if "error" in match["severity"] else match["severity"]
         excerpt, detail = None, []
@@ -140,7 +145,7 @@ def compile_error(log: str, source: str, filename: str) -> SimulatorError:
     if not errors:
         text = re.sub(r"^nvrtc: error: ", "", log) or "NVRTC failed and left no message"
         return SimulatorError("compile", f"{filename}: {_end(text)}")
-    first = _at_own_include(errors[0], source, filename)
+    first = _at_own_include(_cause(errors), source, filename)
     where = "" if first.file is None else f"{first.file}:{first.line}: "
     hint = _hint(first.message)
     sentence = f"{where or filename + ': '}error: {_end(first.message)}" + (
@@ -202,6 +207,17 @@ def _hint(message: str) -> str:
     if "without execution space annotations" in message:
         return "Write __device__ in front of the function."
     return ""
+
+
+def _cause(errors: list[Diagnostic]) -> Diagnostic:
+    """Return the first error, or the unknown name on its line that it comes from."""
+    first = errors[0]
+    if _CONSEQUENCE.search(first.message):
+        for error in errors:
+            same_line = (error.file, error.line) == (first.file, first.line)
+            if same_line and _UNDEFINED.search(error.message):
+                return error
+    return first
 
 
 def _at_own_include(error: Diagnostic, source: str, filename: str) -> Diagnostic:

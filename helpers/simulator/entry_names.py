@@ -110,6 +110,8 @@ class _Reader:
             raise ValueError(self.text)
         start = digits.end()
         self.at = start + int(digits[0])
+        if self.at > len(self.text):
+            raise ValueError(self.text)
         identifier = self.text[start : self.at]
         if identifier.startswith("_GLOBAL__N_"):
             identifier = "(anonymous namespace)"
