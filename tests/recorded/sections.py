@@ -1,0 +1,78 @@
+"""The recorded cases by file, and how results are laid out in it."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from .cases import Case
+from .instructions import Group, groups, pack, unpack
+from .memory import memory_cases
+from .programs import programs
+from .warps import warp_cases
+
+DATA = Path(__file__).parent / "data"
+FLOATING = ("convert_floats", "float32", "float64", "half", "approximate")
+# file name (without .npz) of each section; `memory` has counters too
+SECTIONS = ("integers", "floats", "programs", "warps", "memory")
+
+METRICS = {
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_load_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "shared_load_instructions": "smsp__inst_executed_op_shared_ld.sum",
+    "ldmatrix_instructions": "smsp__inst_executed_op_ldsm.sum",
+    "cp_async_instructions": "smsp__inst_executed_op_ldgsts.sum",
+}
+# Read for information: they count machine instructions, of which PTX does not tell all.
+EXTRA_METRICS = {
+    "instructions": "smsp__inst_executed.sum",
+    "shared_store_instructions": "smsp__inst_executed_op_shared_st.sum",
+    "thread_fadd": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+    "thread_fmul": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
+    "thread_ffma": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+}
+
+
+@functools.cache
+def instruction_groups(section: str) -> tuple[Group, ...]:
+    """The groups kept in the file of `section`, `integers` or `floats`."""
+    wanted = section == "floats"
+    return tuple(g for g in groups() if (g.name.rsplit("_", 1)[0] in FLOATING) == wanted)
+
+
+@functools.cache
+def cases(section: str) -> tuple[Case, ...]:
+    """Every launch of a section."""
+    if section == "programs":
+        return programs()
+    if section == "warps":
+        return warp_cases()
+    if section == "memory":
+        return memory_cases()
+    return tuple(group.case() for group in instruction_groups(section))
+
+
+def to_file(section: str, case: Case, outputs: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Entries of the .npz that hold what a case wrote."""
+    if section in ("integers", "floats"):
+        group = next(g for g in groups() if g.name == case.name)
+        return pack(group, outputs[0])
+    return {
+        f"{case.name}/{index}": value for index, value in zip(case.outputs, outputs, strict=True)
+    }
+
+
+def from_file(section: str, case: Case, data: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The inverse of `to_file`. Raises KeyError where nothing was recorded."""
+    if section in ("integers", "floats"):
+        group = next(g for g in groups() if g.name == case.name)
+        return [unpack(group, data)]
+    return [data[f"{case.name}/{index}"] for index in case.outputs]
