@@ -1,0 +1,30 @@
+"""A short table of facts that prints as text and shows as HTML in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+class Description:
+    """Facts as (label, value) rows."""
+
+    def __init__(self, rows: list[tuple[str, str]]):
+        self.rows = rows
+
+    def __getitem__(self, label: str) -> str:
+        """The value beside a label; KeyError if there is none."""
+        return dict(self.rows)[label]
+
+    def __str__(self) -> str:
+        width = max(len(label) for label, _ in self.rows)
+        return "\n".join(f"{label:<{width}}  {value}" for label, value in self.rows)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align:left">{escape(label)}</th>'
+            f'<td style="text-align:left">{escape(value)}</td></tr>'
+            for label, value in self.rows
+        )
+        return f"<table>{rows}</table>"

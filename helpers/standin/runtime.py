@@ -1,0 +1,127 @@
+"""`cp.cuda.runtime`: the few questions that a notebook asks it.
+
+The simulated device has the limits of an H200, as read there through CuPy 14.2; its memory is the
+host's.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import missing
+
+NAME = "simulator (NumPy, no GPU)"
+
+__all__ = [
+    "CUDARuntimeError",
+    "deviceSynchronize",
+    "driverGetVersion",
+    "getDevice",
+    "getDeviceCount",
+    "getDeviceProperties",
+    "memGetInfo",
+    "runtimeGetVersion",
+    "setDevice",
+]
+
+# Names as in `cp.cuda.Device.attributes`.
+ATTRIBUTES = {
+    "CooperativeLaunch": 0,
+    "MaxBlockDimX": 1024,
+    "MaxBlockDimY": 1024,
+    "MaxBlockDimZ": 64,
+    "MaxBlocksPerMultiprocessor": 32,
+    "MaxGridDimX": 2147483647,
+    "MaxGridDimY": 65535,
+    "MaxGridDimZ": 65535,
+    "MaxRegistersPerBlock": 65536,
+    "MaxRegistersPerMultiprocessor": 65536,
+    "MaxSharedMemoryPerBlock": 49152,
+    "MaxSharedMemoryPerBlockOptin": 232448,
+    "MaxSharedMemoryPerMultiprocessor": 233472,
+    "MaxThreadsPerBlock": 1024,
+    "MaxThreadsPerMultiProcessor": 2048,
+    "MultiProcessorCount": 132,
+    "ReservedSharedMemoryPerBlock": 1024,
+    "TotalConstantMemory": 65536,
+    "WarpSize": 32,
+}
+
+
+class CUDARuntimeError(RuntimeError):
+    """What CuPy raises when the CUDA runtime refuses a call."""
+
+
+def getDeviceCount() -> int:  # noqa: N802 (CUDA's name)
+    """One simulated device."""
+    return 1
+
+
+def getDevice() -> int:  # noqa: N802
+    """The current device, always 0."""
+    return 0
+
+
+def setDevice(device: int) -> None:  # noqa: N802
+    """Choose the current device; there is only 0."""
+    if device != 0:
+        raise CUDARuntimeError(f"There is one simulated device, 0, and no device {device}.")
+
+
+def deviceSynchronize() -> None:  # noqa: N802
+    """Wait for the device; a simulated launch has ended when it returns."""
+
+
+def driverGetVersion() -> int:  # noqa: N802
+    """0, as CUDA answers where no driver is installed."""
+    return 0
+
+
+def runtimeGetVersion() -> int:  # noqa: N802
+    """The CUDA release that the simulator's compiler and headers belong to."""
+    return 13000
+
+
+def memGetInfo() -> tuple[int, int]:  # noqa: N802
+    """(free, total) bytes of the host's memory.
+
+    Raises:
+        CUDARuntimeError: the operating system does not say.
+    """
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
+    except (AttributeError, ValueError, OSError):
+        raise CUDARuntimeError(
+            "This operating system does not say how much memory there is."
+        ) from None
+
+
+def getDeviceProperties(device: int) -> dict:  # noqa: N802
+    """Properties of device 0, named as in `cudaDeviceProp`."""
+    setDevice(device)
+    a = ATTRIBUTES
+    return {
+        "name": NAME.encode(),
+        "major": 9,
+        "minor": 0,
+        "warpSize": a["WarpSize"],
+        "multiProcessorCount": a["MultiProcessorCount"],
+        "maxThreadsPerBlock": a["MaxThreadsPerBlock"],
+        "maxThreadsPerMultiProcessor": a["MaxThreadsPerMultiProcessor"],
+        "maxBlocksPerMultiProcessor": a["MaxBlocksPerMultiprocessor"],
+        "maxThreadsDim": tuple(a[f"MaxBlockDim{axis}"] for axis in "XYZ"),
+        "maxGridSize": tuple(a[f"MaxGridDim{axis}"] for axis in "XYZ"),
+        "regsPerBlock": a["MaxRegistersPerBlock"],
+        "regsPerMultiprocessor": a["MaxRegistersPerMultiprocessor"],
+        "sharedMemPerBlock": a["MaxSharedMemoryPerBlock"],
+        "sharedMemPerBlockOptin": a["MaxSharedMemoryPerBlockOptin"],
+        "sharedMemPerMultiprocessor": a["MaxSharedMemoryPerMultiprocessor"],
+        "reservedSharedMemPerBlock": a["ReservedSharedMemoryPerBlock"],
+        "totalConstMem": a["TotalConstantMemory"],
+        "totalGlobalMem": memGetInfo()[1],
+    }
+
+
+def __getattr__(name: str):
+    raise missing.unknown("cp.cuda.runtime", name, __all__)
