@@ -235,8 +235,10 @@ def _floating(where: str, argument: Argument, number, dtype: np.dtype) -> np.gen
     except OverflowError:
         result = dtype.type(np.inf)
     if np.isinf(result) and not (isinstance(number, (float, complex)) and np.isinf(number)):
+        given = f"{number:g}" if isinstance(number, float) else f"{number:,}"
+        given = given if len(given) < 40 else f"an integer of {len(str(number))} digits"
         raise KernelError(
-            f"{where} is {number:g}, which is too large for `{argument.declaration}` "
+            f"{where} is {given}, which is too large for `{argument.declaration}` "
             f"({dtype.name} holds up to {np.finfo(dtype).max:.6g})."
         )
     if isinstance(number, int) and int(result.real) != number:
