@@ -1,11 +1,11 @@
-"""Arithmetic on f32 and f64 (PTX ISA 9.0, "Floating Point Instructions").
+"""Additions, products and quotients of f32 (PTX ISA 9.0, "Floating Point Instructions").
 
-Results are rounded once, as PTX defines. A NaN result of an f32 instruction is 0x7fffffff, and
--0 < +0 in `min` and `max` (both seen on an H200).
+Results are rounded once, as PTX defines. A NaN result is 0x7fffffff (seen on an H200).
 
 CuPy compiles with -ftz=true, so nearly every f32 instruction of a real kernel flushes subnormals.
-Subnormals and NaNs are rare, so an instruction computes the plain result first and looks with one
-or two cheap passes whether anything needs repair.
+Subnormals, NaNs and sums that need care are rare: an instruction computes the plain result first
+and looks, with one or two cheap passes, whether anything needs repair. `argmin` and `argmax` do
+the looking: they are NumPy's cheapest reductions, and both stop at a NaN.
 """
 
 from __future__ import annotations
@@ -14,146 +14,236 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.instruction_types import Builder, Operation, signature
+from helpers.simulator.directed import DIRECTED
+from helpers.simulator.instruction_types import Builder, Operation, first_of, signature
+from helpers.simulator.rounding import F32, F64, I64, MODES, U32, U64, to_odd, two_sum
 
-F32, F64, U32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint32)
-NAN = np.uint32(0x7FFFFFFF).view(np.float32)
-TINY = np.float32(2.0**-126)
-_ZERO = np.float32(0)
-# A sum whose magnitude is at least this cannot have felt a flushed addend (see `_add_f32`).
+I32 = np.dtype(np.int32)
+NAN = np.uint32(0x7FFFFFFF).view(F32)
+TINY = 2.0**-126  # the smallest normal f32
+_ZERO, _ONE = np.array(0, F32), np.array(1, F32)
+_BIT = np.array(1, U32)
+_EIGHT = np.array(8, U32)
+_35 = np.array(35, I64)
+# A sum at least this large did not feel whether a subnormal addend was flushed: the addend is
+# below half a unit in the last place of the other one (in an fma, of the exact product).
 _SAFE_SUM = 2.0**-100
 _SAFE_FMA = 2.0**-60
 
 
 def flush(a: np.ndarray) -> np.ndarray:
-    """float32 with subnormals replaced by zeros of their sign (the array itself if it has none)."""
-    magnitude = np.absolute(a)
-    smallest = magnitude.item(magnitude.argmin())
-    if smallest >= TINY:
-        return a
-    subnormal = np.less(magnitude, TINY)
-    if smallest == 0:
-        subnormal &= magnitude != 0
-        if not np.count_nonzero(subnormal):
+    """float32 with subnormals replaced by zeros of their sign (`a` itself if it has none)."""
+    if a.size == 1:
+        magnitude = abs(a.item())
+        if magnitude >= TINY or magnitude == 0 or magnitude != magnitude:
             return a
-    return np.where(subnormal, np.copysign(_ZERO, a), a)
+        return np.copysign(_ZERO, a)
+    magnitudes = np.absolute(a)
+    if magnitudes.item(magnitudes.argmin()) >= TINY or not _has_tiny(magnitudes):
+        return a
+    return np.where(np.less(np.absolute(a), TINY), np.copysign(_ZERO, a), a)
+
+
+def _has_tiny(magnitudes: np.ndarray, below: float = TINY) -> bool:
+    """Whether any of the magnitudes, which are overwritten, is below the limit and not zero."""
+    bits = magnitudes.view(U32)
+    np.subtract(bits, _BIT, bits)  # zero wraps to the top
+    return bits.item(bits.argmin()) < int(np.float32(below).view(U32)) - 1
 
 
 def canonical(result: np.ndarray) -> np.ndarray:
-    """A fresh float32 result, in which every NaN is made 0x7fffffff in place."""
-    # argmax stops at the first NaN.
-    if result.item(result.argmax()) != result.item(result.argmax()):
+    """The fresh float32 array `result` with every NaN made 0x7fffffff in place."""
+    largest = result.item(result.argmax())
+    if largest != largest:
         np.copyto(result, NAN, where=np.isnan(result))
     return result
 
 
-def _add_f32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return canonical(np.add(a, b))
+def _settled(result: np.ndarray, safe: float) -> bool:
+    """Make NaNs canonical in place; whether all other results are zero or at least `safe`."""
+    magnitudes = np.absolute(result)
+    smallest = magnitudes.item(magnitudes.argmin())
+    if smallest >= safe:
+        return True
+    if smallest != smallest:
+        np.copyto(result, NAN, where=np.isnan(result))
+    return not _has_tiny(magnitudes, safe)
 
 
-def _flushing(evaluate: Callable) -> Callable:
-    return lambda *inputs: flush(evaluate(*(flush(a) for a in inputs)))
+def flushing(evaluate: Callable) -> Callable:
+    """The f32 instruction with subnormal inputs and results made zero (`.ftz`)."""
+    return lambda *inputs: flush(evaluate(*[flush(a) for a in inputs]))
+
+
+def saturated(result: np.ndarray) -> np.ndarray:
+    """Clamped to [0, 1], where NaN and -0 become +0 (the `.sat` modifier)."""
+    clamped = result.clip(_ZERO, _ONE)
+    np.add(clamped, _ZERO, clamped)
+    largest = clamped.item(clamped.argmax())
+    if largest != largest:
+        np.copyto(clamped, _ZERO, where=np.isnan(clamped))
+    return clamped
+
+
+def _sum_flushing(combine: np.ufunc) -> Callable:
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        result = combine(a, b)
+        if _settled(result, _SAFE_SUM):
+            return result
+        return flush(canonical(combine(flush(a), flush(b))))
+
+    return evaluate
+
+
+def _mul_flushing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    result = np.multiply(flush(a), flush(b))
+    return result if _settled(result, TINY) else flush(result)
+
+
+def _wide_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a*b + c of float32 arrays in float64, rounded once there: the product is exact."""
+    product, factor = a.astype(F64), b.astype(F64)
+    if product.shape == factor.shape:
+        np.multiply(product, factor, product)
+    else:
+        product = product * factor
+    addend = c.astype(F64)
+    if product.shape == addend.shape:
+        return np.add(product, addend, product)
+    return product + addend
+
+
+def _has_tie(total: np.ndarray) -> bool:
+    """Whether any float64 lies half-way between two (normal) float32, by its last 29 bits."""
+    if total.size < 4096:  # the fewest calls
+        top = np.left_shift(total.view(I64), _35)
+        return top.item(top.argmin()) == -(2**63)
+    low = total.view(U64).astype(U32)  # the fewest bytes
+    np.multiply(low, _EIGHT, low)
+    low = low.view(I32)
+    return low.item(low.argmin()) == -(2**31)
+
+
+def _exact_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    total, error = two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))
+    return to_odd(total, error).astype(F32)
+
+
+def _repair(
+    result: np.ndarray, where: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray
+) -> None:
+    """Recompute the elements of an fma at `where`, with no double rounding."""
+    shape = result.shape
+    result[where] = _exact_fma(*[np.broadcast_to(x, shape)[where] for x in (a, b, c)])
+
+
+def _ties(total: np.ndarray) -> np.ndarray:
+    return np.equal(total.view(U64) & np.uint64(0x1FFFFFFF), np.uint64(0x10000000))
 
 
 def fma_f32(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a*b + c rounded once to nearest even."""
-    product = a.astype(F64) * b.astype(F64)  # exact
-    addend = c.astype(F64)
-    total = product + addend
-    # Round to odd where the float64 sum was inexact: the second rounding is then the only one.
-    part = total - product
-    error = (product - (total - part)) + (addend - part)
-    bits = total.view(np.int64)
-    inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
-    if np.count_nonzero(inexact):
-        toward = np.where((error > 0) == (total > 0), 1, -1)
-        bits += np.where(inexact, toward, 0)
-    return canonical(total.astype(F32))
+    """a*b + c rounded once to nearest even (`fma.rn.f32`, subnormals kept)."""
+    total = _wide_fma(a, b, c)
+    result = total.astype(F32)
+    doubtful = _ties(total) if _has_tie(total) else None
+    magnitudes = np.absolute(result)
+    smallest = magnitudes.item(magnitudes.argmin())
+    if not smallest > TINY:
+        if smallest != smallest:
+            np.copyto(result, NAN, where=np.isnan(result))
+        # float32 has fewer bits among the subnormals, so ties lie elsewhere there.
+        small = np.less_equal(magnitudes, TINY) & np.not_equal(total, 0)
+        doubtful = small if doubtful is None else doubtful | small
+    if doubtful is not None:
+        _repair(result, doubtful, a, b, c)
+    return result
 
 
-def _binary(combine: np.ufunc, flops: int = 1) -> Builder:
+def fma_f32_flushing(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a*b + c rounded once to nearest even, subnormals flushed (`fma.rn.ftz.f32`)."""
+    a, b = flush(a), flush(b)
+    total = _wide_fma(a, b, c)
+    result = total.astype(F32)
+    if _has_tie(total):
+        c = flush(c)
+        _repair(result, _ties(total), a, b, c)
+    magnitudes = np.absolute(result)
+    smallest = magnitudes.item(magnitudes.argmin())
+    if smallest >= _SAFE_FMA:
+        return result
+    flushed = flush(c)
+    if flushed is not c:
+        return flush(fma_f32(a, b, flushed))
+    if smallest != smallest:
+        np.copyto(result, NAN, where=np.isnan(result))
+    return flush(result) if _has_tiny(magnitudes) else result
+
+
+def _canonical_of(combine: Callable) -> Callable:
+    return lambda *inputs: canonical(combine(*inputs))
+
+
+def _divide_approximately(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`div.approx`: beyond |b| = 2^126 the quotient is 0, or NaN for an infinite numerator."""
+    result = np.divide(a, b)
+    beyond = np.greater(np.absolute(b), 2.0**126) & np.isfinite(b)
+    if np.count_nonzero(beyond):
+        sign = np.copysign(_ONE, a) * np.copysign(_ONE, b)
+        result = np.where(beyond, np.where(np.isinf(a), NAN, _ZERO * sign + a * _ZERO), result)
+    return canonical(result)
+
+
+# opcode -> (to nearest, to nearest with ftz, operands, flops)
+_ARITHMETIC: dict[str, tuple[Callable, Callable, int, int]] = {
+    "add": (_canonical_of(np.add), _sum_flushing(np.add), 2, 1),
+    "sub": (_canonical_of(np.subtract), _sum_flushing(np.subtract), 2, 1),
+    "mul": (_canonical_of(np.multiply), _mul_flushing, 2, 1),
+    "fma": (fma_f32, fma_f32_flushing, 3, 2),
+    "div": (_canonical_of(np.divide), flushing(_canonical_of(np.divide)), 2, 0),
+}
+
+
+def _arithmetic(opcode: str) -> Builder:
+    plain, with_ftz, operands, flops = _ARITHMETIC[opcode]
+
     def build(modifiers: tuple[str, ...]) -> Operation | None:
-        match tuple(m for m in modifiers if m != "rn"):
-            case ("f32",):
-                return signature(
-                    lambda a, b: canonical(combine(a, b)), "f32 f32", "f32", flops=flops
-                )
-            case ("ftz", "f32"):
-                evaluate = _flushing(lambda a, b: canonical(combine(a, b)))
-                return signature(evaluate, "f32 f32", "f32", flops=flops)
-            case ("f64",):
-                return signature(combine, "f64 f64", "f64", flops=flops)
-        return None
+        *flags, kind = modifiers
+        if kind != "f32":
+            return None
+        mode = "rn"
+        if flags and flags[0] in MODES:
+            mode = flags.pop(0)
+        elif opcode == "div":
+            return None
+        if flags not in ([], ["ftz"], ["sat"], ["ftz", "sat"]):
+            return None
+        if mode == "rn":
+            evaluate = with_ftz if "ftz" in flags else plain
+        else:
+            evaluate = DIRECTED[opcode](mode)
+            if "ftz" in flags:
+                evaluate = flushing(evaluate)
+        if "sat" in flags:
+            unclamped = evaluate
+            evaluate = lambda *inputs: saturated(unclamped(*inputs))  # noqa: E731
+        return signature(evaluate, " ".join(["f32"] * operands), "f32", flops=flops)
 
     return build
 
 
-def _fma(modifiers: tuple[str, ...]) -> Operation | None:
-    match tuple(m for m in modifiers if m != "rn"):
-        case ("f32",):
-            return signature(fma_f32, "f32 f32 f32", "f32", flops=2)
-        case ("ftz", "f32"):
-            return signature(_flushing(fma_f32), "f32 f32 f32", "f32", flops=2)
+def _approximate_div(modifiers: tuple[str, ...]) -> Operation | None:
+    match modifiers:
+        case ("approx" | "full" as method, *flags, "f32") if flags in ([], ["ftz"]):
+            evaluate = _divide_approximately if method == "approx" else _canonical_of(np.divide)
+            return signature(flushing(evaluate) if flags else evaluate, "f32 f32", "f32")
     return None
 
 
-def _unary(compute: Callable) -> Builder:
-    """f32 and f64 functions of one operand, any rounding or `approx`, with or without ftz."""
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        kind = modifiers[-1]
-        if kind == "f64":
-            return signature(compute, "f64", "f64")
-        if kind != "f32":
-            return None
-
-        def evaluate(a: np.ndarray) -> np.ndarray:
-            return canonical(compute(a.astype(F64)).astype(F32))
-
-        return signature(
-            _flushing(evaluate) if "ftz" in modifiers else evaluate, "f32", "f32"
-        )
-
-    return build
-
-
-def _min_max(pick: np.ufunc, zero: np.ufunc) -> Builder:
-    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        result = canonical(pick(a, b))
-        both_zero = (a == 0) & (b == 0)
-        if np.count_nonzero(both_zero):
-            np.copyto(result.view(U32), zero(a.view(U32), b.view(U32)), where=both_zero)
-        return result
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        match modifiers:
-            case ("f32",):
-                return signature(evaluate, "f32 f32", "f32")
-            case ("ftz", "f32"):
-                return signature(_flushing(evaluate), "f32 f32", "f32")
-        return None
-
-    return build
-
-
 BUILDERS: dict[str, Builder] = {
-    "add": _binary(np.add),
-    "sub": _binary(np.subtract),
-    "mul": _binary(np.multiply),
-    "div": lambda m: _binary(np.divide, 0)(
-        tuple(x for x in m if x not in ("approx", "full"))
-    ),
-    "fma": _fma,
-    "abs": _unary(np.absolute),
-    "neg": _unary(np.negative),
-    "min": _min_max(np.fmin, np.bitwise_or),
-    "max": _min_max(np.fmax, np.bitwise_and),
-    "rcp": _unary(np.reciprocal),
-    "sqrt": _unary(np.sqrt),
-    "rsqrt": _unary(lambda a: 1 / np.sqrt(a)),
-    "ex2": _unary(np.exp2),
-    "lg2": _unary(np.log2),
-    "sin": _unary(np.sin),
-    "cos": _unary(np.cos),
-    "tanh": _unary(np.tanh),
+    "add": _arithmetic("add"),
+    "sub": _arithmetic("sub"),
+    "mul": _arithmetic("mul"),
+    "fma": _arithmetic("fma"),
+    "mad": _arithmetic("fma"),
+    "div": first_of(_arithmetic("div"), _approximate_div),
 }

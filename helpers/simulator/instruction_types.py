@@ -65,9 +65,7 @@ def width(kind: str) -> int:
     return TYPES[kind].itemsize * 8
 
 
-def signature(
-    evaluate: Callable, inputs: str, outputs: str, **properties: object
-) -> Operation:
+def signature(evaluate: Callable, inputs: str, outputs: str, **properties: object) -> Operation:
     """An Operation from type names: `signature(np.add, "u32 u32", "u32")`."""
     return Operation(
         evaluate,
@@ -75,3 +73,27 @@ def signature(
         tuple(TYPES[kind] for kind in outputs.split()),
         **properties,  # type: ignore[arg-type]
     )
+
+
+def first_of(*builders: Builder) -> Builder:
+    """A builder that asks each of `builders` in turn and takes the first answer."""
+
+    def build(modifiers: tuple[str, ...]) -> Operation | None:
+        for builder in builders:
+            found = builder(modifiers)
+            if found is not None:
+                return found
+        return None
+
+    return build
+
+
+def same_type(evaluate: Callable, operands: int, kinds: frozenset[str]) -> Builder:
+    """A builder of `opcode.kind` whose operands and result all have that type."""
+
+    def build(modifiers: tuple[str, ...]) -> Operation | None:
+        if len(modifiers) != 1 or modifiers[0] not in kinds:
+            return None
+        return signature(evaluate, " ".join(modifiers * operands), modifiers[0])
+
+    return build

@@ -7,15 +7,46 @@ an H200 was seen to do.
 
 from __future__ import annotations
 
-from helpers.simulator import bits, comparisons, conversions, floats, integers
-from helpers.simulator.instruction_types import Builder, Operation
+from helpers.simulator import (
+    bitfields,
+    bits,
+    comparisons,
+    conversions,
+    doubles,
+    floats,
+    functions,
+    halves,
+    integers,
+    video,
+)
+from helpers.simulator.instruction_types import Builder, Operation, first_of
 
 __all__ = ["Operation", "operation"]
 
-_TABLE: dict[str, list[Builder]] = {}
-for _module in (integers, bits, comparisons, floats, conversions):
-    for _opcode, _builder in _module.BUILDERS.items():
-        _TABLE.setdefault(_opcode, []).append(_builder)
+_MODULES = (
+    integers,
+    bits,
+    bitfields,
+    comparisons,
+    floats,
+    doubles,
+    functions,
+    halves,
+    conversions,
+    video,
+)
+
+
+def _table() -> dict[str, Builder]:
+    """opcode -> builder; `add`, say, is in several modules, each with types of its own."""
+    found: dict[str, list[Builder]] = {}
+    for module in _MODULES:
+        for opcode, builder in module.BUILDERS.items():
+            found.setdefault(opcode, []).append(builder)
+    return {opcode: first_of(*builders) for opcode, builders in found.items()}
+
+
+_TABLE = _table()
 
 
 def operation(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
@@ -24,8 +55,5 @@ def operation(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
     `fma.rn.ftz.f32` is `operation("fma", ("rn", "ftz", "f32"))`. `setp` has two outputs, the
     predicate and its negation (the `q` of `p|q`), whether or not the program names the second.
     """
-    for build in _TABLE.get(opcode, ()):
-        found = build(modifiers)
-        if found is not None:
-            return found
-    return None
+    build = _TABLE.get(opcode)
+    return None if build is None or not modifiers else build(modifiers)

@@ -13,6 +13,7 @@ from helpers.simulator.instruction_types import (
     UNSIGNED,
     Builder,
     Operation,
+    first_of,
     signature,
     width,
 )
@@ -91,9 +92,7 @@ def _mad(modifiers: tuple[str, ...]) -> Operation | None:
             return signature(lambda a, b, c: a * b + c, f"{kind} {kind} {kind}", kind)
         case ("hi", kind) if kind in _INTEGERS:
             high = _multiply_high(kind)
-            return signature(
-                lambda a, b, c: high(a, b) + c, f"{kind} {kind} {kind}", kind
-            )
+            return signature(lambda a, b, c: high(a, b) + c, f"{kind} {kind} {kind}", kind)
         case ("hi", "sat", "s32"):
             high = _multiply_high("s32")
             return signature(
@@ -140,9 +139,7 @@ def _mad24(modifiers: tuple[str, ...]) -> Operation | None:
     match modifiers:
         case ("lo" | "hi" as half, "u32" | "s32" as kind):
             product = _product_24(half, kind)
-            return signature(
-                lambda a, b, c: product(a, b) + c, f"{kind} {kind} {kind}", kind
-            )
+            return signature(lambda a, b, c: product(a, b) + c, f"{kind} {kind} {kind}", kind)
         case ("hi", "sat", "s32"):
             high = _product_24("hi", "s32")
             return signature(
@@ -168,11 +165,9 @@ def _pairwise(combine: Callable, kind: str) -> Operation:
     def evaluate(*inputs: np.ndarray) -> np.ndarray:
         low = combine(*(a.astype(half) for a in inputs))
         high = combine(*((a >> np.uint32(16)).astype(half) for a in inputs))
-        return low.astype(np.uint16) | high.astype(np.uint16).astype(
-            np.uint32
-        ) << np.uint32(16)
+        return low.astype(np.uint16) | high.astype(np.uint16).astype(np.uint32) << np.uint32(16)
 
-    return evaluate and signature(evaluate, f"{kind} {kind}", kind)
+    return signature(evaluate, f"{kind} {kind}", kind)
 
 
 def _add(modifiers: tuple[str, ...]) -> Operation | None:
@@ -238,9 +233,7 @@ def _carried(
     writes: bool,
 ) -> Operation:
     if writes:
-        return signature(
-            evaluate, *_unsigned(kind, operands), reads_carry=True, writes_carry=True
-        )
+        return signature(evaluate, *_unsigned(kind, operands), reads_carry=True, writes_carry=True)
     return signature(
         lambda *inputs: evaluate(*inputs)[0],
         *_unsigned(kind, operands),
@@ -292,12 +285,9 @@ def _product(half: str, kind: str) -> Callable:
 def _madc(modifiers: tuple[str, ...]) -> Operation | None:
     """`madc.lo`, `madc.hi`, with or without `.cc`: multiply, add and add the carry."""
     match modifiers:
-        case ("lo" | "hi" as half, *rest, "u32" | "s32" | "u64" | "s64" as kind) if (
-            rest
-            in (
-                [],
-                ["cc"],
-            )
+        case ("lo" | "hi" as half, *rest, "u32" | "s32" | "u64" | "s64" as kind) if rest in (
+            [],
+            ["cc"],
         ):
             multiply = _product(half, kind)
             return _carried(
@@ -345,9 +335,7 @@ def _remainder(kind: str) -> Callable:
     return remainder
 
 
-def _of_type(
-    make: Callable[[str], Callable], operands: int, kinds: frozenset[str]
-) -> Builder:
+def _of_type(make: Callable[[str], Callable], operands: int, kinds: frozenset[str]) -> Builder:
     """A builder for `opcode.type` with `operands` inputs and one output of that type."""
 
     def build(modifiers: tuple[str, ...]) -> Operation | None:
@@ -371,15 +359,11 @@ def _min_max(pick: np.ufunc) -> Builder:
                 return signature(pick, f"{kind} {kind}", kind)
             case ("relu", "s32"):
                 zero = np.int32(0)
-                return signature(
-                    lambda a, b: np.maximum(pick(a, b), zero), "s32 s32", "s32"
-                )
+                return signature(lambda a, b: np.maximum(pick(a, b), zero), "s32 s32", "s32")
             case ("u16x2" | "s16x2" as kind,):
                 return _pairwise(pick, kind)
             case ("relu", "s16x2") | ("s16x2", "relu"):
-                return _pairwise(
-                    lambda a, b: np.maximum(pick(a, b), np.int16(0)), "s16x2"
-                )
+                return _pairwise(lambda a, b: np.maximum(pick(a, b), np.int16(0)), "s16x2")
         return None
 
     return build
@@ -389,7 +373,7 @@ BUILDERS: dict[str, Builder] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
-    "mad": lambda modifiers: _mad(modifiers) or _mad_carry(modifiers),
+    "mad": first_of(_mad, _mad_carry),
     "mul24": _mul24,
     "mad24": _mad24,
     "addc": _addc,

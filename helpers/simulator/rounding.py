@@ -1,0 +1,113 @@
+"""Rounding a float64 once, to any narrower format and in any of PTX's four modes.
+
+A value that float64 cannot hold is first rounded *to odd*: where it was inexact, the last bit of
+the float64 is made one. Such a float64 lies on the same side of every number and every midpoint of
+a format with at most 51 bits as the exact value does, so rounding it gives what rounding the exact
+value would (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+U16, U32, U64 = np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64)
+I64 = np.dtype(np.int64)
+
+MODES = frozenset(("rn", "rz", "rm", "rp"))
+
+
+def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b rounded, and the exact error of that rounding (D. Knuth, TAOCP 2, section 4.2.2)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def to_odd(total: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """float64 `total + error` rounded to odd; `total` must be `total + error` to nearest."""
+    bits = total.view(I64)
+    even = np.equal(bits & 1, 0)
+    even &= np.not_equal(error, 0) & np.isfinite(total)
+    if not np.count_nonzero(even):
+        return total
+    toward = np.where(np.equal(error > 0, total > 0), 1, -1)
+    return (bits + np.where(even, toward, 0)).view(F64)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A floating-point format as bits in an unsigned integer array.
+
+    `nearest` rounds float64 to the nearest number, ties to even, and gives its bits; `value` is
+    the float64 of such bits; `nan` is the pattern every NaN result takes.
+    """
+
+    nearest: Callable[[np.ndarray], np.ndarray]
+    value: Callable[[np.ndarray], np.ndarray]
+    nan: int
+
+
+def step(bits: np.ndarray, where: np.ndarray, away: np.ndarray | bool) -> np.ndarray:
+    """Sign-and-magnitude bits moved to the neighbour, away from zero or towards it."""
+    one = bits.dtype.type(1)
+    back = np.invert(bits.dtype.type(0))  # minus one, wrapped around
+    return bits + np.where(where, np.where(away, one, back), bits.dtype.type(0))
+
+
+def encode(values: np.ndarray, to: Format, mode: str = "rn") -> np.ndarray:
+    """The bits of float64 values (exact, or rounded to odd) rounded to a format.
+
+    `mode` is rn, rz, rm or rp (PTX ISA 9.0, "Rounding Modifiers").
+    """
+    bits = to.nearest(values)
+    if mode != "rn":
+        back = to.value(bits)
+        if mode == "rz":
+            bits = step(bits, np.absolute(back) > np.absolute(values), False)
+        elif mode == "rm":
+            bits = step(bits, back > values, np.signbit(values))
+        else:
+            bits = step(bits, back < values, ~np.signbit(values))
+    nan = np.isnan(values)
+    if np.count_nonzero(nan):
+        bits = np.where(nan, bits.dtype.type(to.nan), bits)
+    return bits
+
+
+def _nearest_bf16(values: np.ndarray) -> np.ndarray:
+    narrow = values.astype(F32)
+    bits = narrow.view(U32)
+    back = narrow.astype(F64)
+    inexact = np.not_equal(back, values)
+    if np.count_nonzero(inexact):
+        # Truncate, then set the last bit: rounded to odd in f32, for the second rounding.
+        bits = step(bits, np.absolute(back) > np.absolute(values), False)
+        bits |= inexact
+    return round_bits_bf16(bits)
+
+
+def round_bits_bf16(bits: np.ndarray) -> np.ndarray:
+    """f32 bits (not of a NaN) rounded to the nearest bf16 bits, ties to even."""
+    shift = np.uint32(16)
+    return ((bits + ((bits >> shift & np.uint32(1)) + np.uint32(0x7FFF))) >> shift).astype(U16)
+
+
+def widen_bf16(bits: np.ndarray) -> np.ndarray:
+    """The float32 values of bf16 bits."""
+    return (bits.astype(U32) << np.uint32(16)).view(F32)
+
+
+_F32 = Format(
+    lambda values: values.astype(F32).view(U32), lambda bits: bits.view(F32).astype(F64), 0x7FFFFFFF
+)
+_F16 = Format(
+    lambda values: values.astype(F16).view(U16), lambda bits: bits.view(F16).astype(F64), 0x7FFF
+)
+_BF16 = Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF)
+
+FORMATS: dict[str, Format] = {"f32": _F32, "f16": _F16, "bf16": _BF16}
