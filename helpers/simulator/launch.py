@@ -15,7 +15,7 @@ from .errors import SimulatorError
 from .layout import Layout, batches
 from .machine import Code, Machine
 from .memory import FUNCTION_WINDOW, SHARED_BASE, AddressSpace, Buffer
-from .ptx import Imm, Module, Sym, Variable
+from .ptx import Imm, Module, Variable
 from .report import Report
 from .tally import TRACE_BYTES, Tally
 
@@ -27,23 +27,30 @@ ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
 class Prepared:
-    """A compiled module with the code of its functions, made once for many launches."""
+    """A compiled module, and the code of its functions: made when first needed, for many launches."""
 
     def __init__(self, compiled: Compiled):
         self.compiled = compiled
         self.module: Module = ptx.parse(compiled.ptx, compiled.filename)
-        self._codes: dict[str, Code] = {}
-        for function in self.module.functions.values():
-            graph = program.build(function)
-            converted = ptxas.annotate(graph, self.module)
-            code = Code(graph)
-            code.converted = converted
-            self._codes[function.name] = code
+        self.codes: dict[str, Code] = {}
 
-    @property
-    def codes(self) -> dict[str, Code]:
-        """Every function's code by its name in the PTX."""
-        return self._codes
+    def need(self, name: str) -> None:
+        """Make a function and all that it may call ready to run."""
+        if name in self.codes or name not in self.module.functions:
+            return
+        function = self.module.functions[name]
+        graph = program.build(function)
+        converted = ptxas.annotate(graph, self.module)
+        self.codes[name] = code = Code(graph)
+        code.converted = converted
+        for i in function.instructions:
+            for operand in i.operands:
+                if isinstance(operand, ptx.Sym):  # called, or its address taken
+                    self.need(operand.name)
+        for variable in self.module.variables.values():
+            for item in variable.initial:
+                if isinstance(item, ptx.Sym):
+                    self.need(item.name)
 
 
 _prepared: OrderedDict[int, Prepared] = OrderedDict()
@@ -161,6 +168,7 @@ class Run:
 
     def __init__(self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally: Tally):
         self.prepared, self.entry, self.counting, self.tally = prepared, entry, counting, tally
+        prepared.need(mangled)
         self.code = prepared.codes[mangled]
         self.space = AddressSpace()
         self.addresses: dict[str, int] = {}
@@ -191,42 +199,11 @@ class Run:
             code.depot = -(-at // 16) * 16
 
     def lay_out_shared(self, dynamic: int) -> int:
-        """Place the shared variables, in the order of the PTX; returns the static bytes."""
-        functions = self.prepared.module.functions.values()
-        static = [v for v in self.prepared.module.variables.values() if v.space == "shared"]
-        for f in functions:
-            static += [v for v in f.variables.values() if v.space == "shared"]
-        used = self._used_symbols()
-        at = SHARED_BASE
-        dynamic_variables = []
-        for v in static:
-            if v.size == 0:
-                dynamic_variables.append(v)
-                continue
-            if v.name not in used:
-                continue
-            at = -(-at // v.align) * v.align
-            self.addresses[v.name] = at
-            self.shared_variables.append((at, v))
-            at += v.size
-        total_static = at - SHARED_BASE
-        for v in dynamic_variables:
-            at = -(-at // max(16, v.align)) * max(16, v.align)
-        for v in dynamic_variables:
-            self.addresses[v.name] = at
-            self.shared_variables.append((at, v))
-        self.shared_bytes = at - SHARED_BASE + dynamic
-        return total_static
-
-    def _used_symbols(self) -> set[str]:
-        names: set[str] = set()
-        for f in self.prepared.module.functions.values():
-            for i in f.instructions:
-                for operand in i.operands:
-                    base = getattr(operand, "base", operand)
-                    if isinstance(base, Sym):
-                        names.add(base.name)
-        return names
+        """Place the shared variables; returns the static bytes."""
+        self.shared_variables, static, before = ptxas.shared_places(self.prepared.module)
+        self.addresses.update({v.name: at for at, v in self.shared_variables})
+        self.shared_bytes = before + dynamic
+        return static
 
     def place_variables(self) -> None:
         """Give __device__ and __constant__ variables memory, with their initial values."""

@@ -17,6 +17,7 @@ from .operands import BOOL, getter, putter, unsupported, zero_register
 from .program import Graph, call_target
 from .ptx import Imm, Instruction, Reg, Sym
 from .steps import compile_step
+from .unrolling import counted_loops
 from .waiting import Parked, release
 
 
@@ -31,6 +32,8 @@ class Code:
         self.depot = sum(
             v.size + 15 for v in self.function.variables.values() if v.space == "local"
         )
+        self.converted: dict[int, list[Instruction]] = {}
+        self.loops = counted_loops(graph)
         self.steps: list[list] = []
         self.ends: list[Instruction | None] = []
         self.guards: list = []
@@ -169,7 +172,21 @@ class Machine:
         watch = self.parked
         repeats = 0
         snapshot = None
+        before = -1
         while True:
+            if S.counting and block != before and block in code.loops:
+                rounds = self._uneven_rounds(code, block, R)
+                if rounds is not None:
+                    self._run_unrolled(group, code, block, R, rounds)
+                    self._enter(group)
+                    before = block
+                    block += 1
+                    if limit is not None and prefix + (block,) >= limit:
+                        group.block = block
+                        self.groups.append(group)
+                        return
+                    continue
+            before = block
             steps = code.steps[block]
             self.steps_left -= len(steps) + 1
             if self.steps_left < 0:
@@ -214,6 +231,42 @@ class Machine:
                 group.block = block
                 self.groups.append(group)
                 return
+
+    def _uneven_rounds(self, code: Code, block: int, R) -> np.ndarray | None:
+        """Rounds left in a counted loop, where lanes of a warp differ in them; else None."""
+        S = self.S
+        rounds = code.loops[block].rounds(S, R)
+        if rounds is None or rounds.size == 1:
+            return None
+        lanes = S.layout.lanes(rounds)
+        if S.mask is not None:
+            active = S.active_lanes(S.mask)
+            low = np.where(active, lanes, np.iinfo(np.int64).max).min(axis=-1)
+            high = np.where(active, lanes, 0).max(axis=-1)
+        else:
+            low, high = lanes.min(axis=-1), lanes.max(axis=-1)
+        return rounds if (low < high).any() else None
+
+    def _run_unrolled(self, group: Group, code: Code, block: int, R, rounds) -> None:
+        """A loop as ptxas unrolls it: by four while four rounds are left, then by two, then one."""
+        S = self.S
+        S.keep = -1
+        everyone = np.ones(1, BOOL) if group.mask is None else group.mask
+        for chunk in (4, 2, 1):
+            while True:
+                mask = everyone & (rounds >= chunk)
+                if not mask.any():
+                    break
+                S.mask = mask
+                for _ in range(chunk):
+                    self.steps_left -= len(code.steps[block]) + 1
+                    if S.counting:
+                        S.tally.block((id(code), block), *S.active_numbers(mask))
+                    for step, _ in code.steps[block]:
+                        step(S, R)
+                if self.steps_left < 0:
+                    self._endless(Group(group.frame, block, mask), code.ends[block], None)
+                rounds = np.where(mask, rounds - chunk, rounds)
 
     @staticmethod
     def _live(code: Code, block: int, R: list) -> list:

@@ -1,7 +1,228 @@
-"""What ptxas changes on the way from PTX to machine code, as far as counters show it."""
+"""What ptxas changes on the way from PTX to machine code, as far as counters show it.
+
+PTX is not what the hardware runs: the assembler joins neighbouring shared accesses into wider ones,
+turns a small `if` into predicated instructions, and puts idle loads in front of asynchronous copies. Since the
+counters are to be those of the hardware, these habits are modelled here: `annotate` writes them into
+the instructions (`plan`, `predicated_off`). The rules were found with Nsight Compute and from machine
+code; results never depend on them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 
-def annotate(graph, module):
-    return {}
+from .accesses import element_dtype, space_of, vector_length
+from .errors import SimulatorError
+from .linear import LinearForms
+from .memory import SHARED_BASE
+from .program import Graph, reads_and_writes
+from .ptx import Instruction, Mem, Module, Reg, Sym, Variable, Vec
+
+WORD = 4
+SMALL_IF = 8  # instructions of an `if` that is turned into predicated code
+COPY_DUMMIES = ((0, 0),) * 3
+CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
+
+
+def used_symbols(module: Module) -> set[str]:
+    """Names of the variables that some instruction refers to."""
+    names: set[str] = set()
+    for f in module.functions.values():
+        for i in f.instructions:
+            for operand in i.operands:
+                base = getattr(operand, "base", operand)
+                if isinstance(base, Sym):
+                    names.add(base.name)
+    return names
+
+
+def shared_places(module: Module) -> tuple[list[tuple[int, Variable]], int, int]:
+    """Where the shared variables lie: ([(address, variable)], static bytes, bytes before dynamic).
+
+    They lie in the order of the PTX at their declared alignment; dynamic shared memory follows,
+    16-byte aligned. Variables that nothing refers to take no room.
+    """
+    variables = [v for v in module.variables.values() if v.space == "shared"]
+    for f in module.functions.values():
+        variables += [v for v in f.variables.values() if v.space == "shared"]
+    used = used_symbols(module)
+    at, places, dynamic = SHARED_BASE, [], []
+    for v in variables:
+        if v.size == 0:
+            dynamic.append(v)
+        elif v.name in used:
+            at = -(-at // v.align) * v.align
+            places.append((at, v))
+            at += v.size
+    static = at - SHARED_BASE
+    for v in dynamic:
+        at = -(-at // max(16, v.align)) * max(16, v.align)
+    places += [(at, v) for v in dynamic]
+    return places, static, at - SHARED_BASE
+
+
+@dataclass(slots=True)
+class _Word:
+    """One shared access on its way to being joined: where each of its words lies."""
+
+    instruction: Instruction
+    constant: int
+    words: tuple[int, ...]  # offsets from the base
+    size: int  # bytes of the access as written
+
+
+class _Window:
+    """Accesses that nothing keeps from being joined."""
+
+    def __init__(self, forms: LinearForms, store: bool):
+        self.forms, self.store = forms, store
+        self.bases: dict[frozenset, list[_Word]] = {}
+
+    def add(self, i: Instruction, memory: Mem, words: list[int], size: int) -> None:
+        base, constant = self.forms.address(memory)
+        offsets = tuple(constant + w for w in words)
+        self.bases.setdefault(base, []).append(_Word(i, constant, offsets, size))
+
+    def close(self) -> None:
+        for base, accesses in self.bases.items():
+            self._join(self.forms.alignment(base), accesses)
+        self.bases = {}
+
+    def _join(self, alignment: int, accesses: list[_Word]) -> None:
+        present: dict[int, _Word] = {}
+        aligned: dict[int, int] = {}  # 16-byte window -> alignment known there
+        for a in accesses:
+            for w in a.words:
+                present.setdefault(w, a)
+                window = w // 16
+                aligned[window] = max(aligned.get(window, alignment), a.size)
+        plans: dict[int, list[tuple[int, int]]] = {id(a): [] for a in accesses}
+        for window in sorted({w // 16 for w in present}):
+            known = aligned[window]
+            if known < 8 or alignment < 4 and known < 8:
+                known = alignment
+            here = [w for w in sorted(present) if w // 16 == window]
+            for offset, width in self._widths(here, window * 16, known):
+                first = min(
+                    (present[w] for w in here if offset <= w < offset + width),
+                    key=lambda a: a.instruction.index,
+                )
+                plans[id(first)].append((offset - first.constant, width))
+        for a in accesses:
+            plan = tuple(plans[id(a)])
+            if plan != ((0, a.size),):
+                a.instruction.plan = plan
+
+    def _widths(self, words: list[int], start: int, alignment: int):
+        """(offset, bytes) of the accesses that serve the words of one 16-byte window."""
+        need = 4 if self.store else 3
+        if alignment >= 16 and len(words) >= need:
+            yield start, 16
+            return
+        left = set(words)
+        if alignment >= 8:
+            for pair in (start, start + 8):
+                if pair in left and pair + 4 in left:
+                    yield pair, 8
+                    left -= {pair, pair + 4}
+        for w in sorted(left):
+            yield w, 4
+
+
+def _memory(i: Instruction) -> Mem | None:
+    return next((o for o in i.operands if isinstance(o, Mem)), None)
+
+
+def _ends_window(i: Instruction) -> bool:
+    if i.opcode in ("bar", "barrier", "membar", "fence", "atom", "red", "stmatrix", "call"):
+        return True
+    if i.opcode == "cp":
+        return True
+    if i.opcode == "st":
+        return space_of(i) in ("shared", "generic")
+    return i.opcode in CALLS and "rn" in i.modifiers
+
+
+def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
+    """Write the assembler's habits into a function's instructions.
+
+    Returns, per block that ends in a branch around a small `if`, the shared loads in that `if`.
+    """
+    function = graph.function
+    places = {v.name: at for at, v in shared_places(module)[0]}
+    if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
+        return {}
+    forms = LinearForms(function, places)
+    read = 0
+    for i in function.instructions:
+        read |= reads_and_writes(i)[0]
+    for block in graph.blocks:
+        body = function.instructions[block.start : block.end]
+        _join_block(forms, body, read, store=False)
+        _join_block(forms, body, read, store=True)
+    copies = [i for i in function.instructions if i.opcode == "cp" and _memory(i) is not None]
+    if copies:
+        copies[0].plan = COPY_DUMMIES
+    return _small_ifs(graph)
+
+
+def _is_shared(i: Instruction) -> bool:
+    return i.opcode in ("ld", "st") and space_of(i) == "shared"
+
+
+def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
+    window = _Window(forms, store)
+    for i in body:
+        mine = _is_shared(i) and i.opcode == ("st" if store else "ld")
+        if not mine:
+            if _ends_window(i) if not store else (_ends_window(i) or _is_shared(i)):
+                window.close()
+            continue
+        if not store and (i.predicate is not None or "volatile" in i.modifiers):
+            continue
+        try:
+            elem = element_dtype(i).itemsize
+        except SimulatorError:
+            continue
+        if i.predicate is not None or "volatile" in i.modifiers or elem < WORD:
+            window.close() if store else None
+            continue
+        n = vector_length(i)
+        values = i.operands[0 if not store else 1]
+        items = values.items if isinstance(values, Vec) else (values,)
+        words = []
+        for k, item in enumerate(items):
+            wanted = store or (isinstance(item, Reg) and read >> item.slot & 1)
+            if wanted:
+                words += range(k * elem, (k + 1) * elem, WORD)
+        if not words and not store:
+            words = [0]
+        window.add(i, _memory(i), words, elem * n)
+    window.close()
+
+
+def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
+    """Branches around a body so small that ptxas predicates it instead."""
+    code = graph.function.instructions
+    found: dict[int, list[Instruction]] = {}
+    for block in graph.blocks[:-1]:
+        if block.start == block.end or code[block.end - 1].opcode != "bra":
+            continue
+        branch = code[block.end - 1]
+        body = graph.blocks[block.index + 1]
+        if branch.predicate is None or len(block.after) != 2:
+            continue
+        target = graph.target(branch.operands[0].name, branch.line)
+        if target != body.index + 1 or body.after != [target]:
+            continue
+        if body.end - body.start > SMALL_IF or not graph.blocks[target].after:
+            continue
+        inside = code[body.start : body.end]
+        if any(i.opcode in ("bra", "call", "bar", "barrier", "ret", "exit") for i in inside):
+            continue
+        loads = [i for i in inside if i.opcode == "ld" and space_of(i) == "shared"]
+        for i in loads:
+            i.predicated_off = True
+        if loads:
+            found[block.index] = loads
+    return found
