@@ -98,7 +98,7 @@ class ndarray(np.ndarray):  # noqa: N801 (CuPy's name)
             kwargs["out"] = tuple(plain(x) for x in out)
         with np.errstate(all="ignore"):
             result = getattr(ufunc, method)(*inputs, **kwargs)
-        if out and None not in out:
+        if out and all(x is not None for x in out):
             return out[0] if len(out) == 1 else out
         return to_device(result)
 

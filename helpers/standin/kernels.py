@@ -46,6 +46,18 @@ class RawKernel:
         ValueError: another backend, which the simulator does not have.
     """
 
+    # As in CuPy, a mistyped attribute cannot be set.
+    __slots__ = (
+        "__name__",
+        "_carveout",
+        "_max_dynamic",
+        "backend",
+        "code",
+        "name",
+        "options",
+        "report",
+    )
+
     def __init__(
         self,
         code: str,
@@ -121,11 +133,11 @@ class RawKernel:
     def _program(self):
         """(what the compiler gave, the parsed PTX of this kernel's module)."""
         from helpers.simulator.compiler import compile_ptx
-        from helpers.simulator.ptx import parse
+        from helpers.simulator.launch import prepare
 
         compiled = compile_ptx(self.code, self.options)
         compiled.entry(self.name)
-        return compiled, parse(compiled.ptx)
+        return compiled, prepare(compiled).module
 
     def _function(self):
         compiled, module = self._program()
@@ -222,6 +234,9 @@ class RawKernel:
         self._carveout = int(percentage)
 
     def __getattr__(self, name):
+        found = getattr(type(self), name, None)
+        if isinstance(found, property):  # which has raised an AttributeError itself
+            return found.fget(self)
         raise missing.unknown("RawKernel", name, dir(type(self)))
 
 

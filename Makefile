@@ -1,0 +1,49 @@
+# The two commands of this project are `make lab` and `make test`; `make` alone lists the rest.
+# Both install what they need into .venv first, which a second call does not repeat.
+# `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test bench lint format clean
+
+BIN := .venv/bin
+ARGS ?=
+
+# The first Python that all packages have wheels for; `make lab PYTHON=python3.13` names one.
+PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14
+SUITS = import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
+install = @for python in $(PYTHON) ""; do \
+	"$$python" -c "$(SUITS)" 2>/dev/null && break; \
+done; \
+if [ -z "$$python" ]; then \
+	echo "Python 3.11 to 3.14 is needed, and none of these commands is one: $(PYTHON)." >&2; exit 1; \
+fi; \
+"$$python" tools/install.py $(1)
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 16
+
+lab: ## open the chapters in JupyterLab
+	$(call install,lab)
+	@$(BIN)/python tools/lab.py $(ARGS)
+
+test: ## run all tests
+	$(call install,lab test)
+	@$(BIN)/python -m pytest $(ARGS); status=$$?; \
+	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
+
+bench: ## time the simulator against plain NumPy
+	$(call install,lab test bench)
+	@if [ -d tests/benchmarks ]; then $(BIN)/python -m tests.benchmarks $(ARGS); \
+	else echo "There are no benchmarks yet: tests/benchmarks is missing."; fi
+
+lint: ## check style
+	$(call install,lab test)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: ## put the style right
+	$(call install,lab test)
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+clean: ## remove .venv and everything that was made
+	rm -rf .venv build slides .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

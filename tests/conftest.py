@@ -1,0 +1,58 @@
+"""Markers `gpu` and `browser`, and the browser itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# No sandbox: containers run as root. The rest keeps a new browser from calling home.
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium_path() -> str | None:
+    """The Chromium of this machine, if there is one."""
+    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is not None:
+        from helpers import device
+
+        if not device.is_gpu:
+            pytest.skip(f"needs a GPU: {device.notice or 'this machine has none'}")
+    if item.get_closest_marker("browser") is not None and chromium_path() is None:
+        if os.environ.get("CI"):
+            pytest.fail("Browser tests must run where CI is set, and there is no Chromium.")
+        pytest.skip("needs Chromium: on Debian and Ubuntu, apt install chromium")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium under Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=chromium_path(), args=CHROMIUM_OPTIONS
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A new page in a profile of its own."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context.new_page()
+    context.close()

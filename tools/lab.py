@@ -1,0 +1,52 @@
+"""Open JupyterLab on the chapters and print its address.
+
+python tools/lab.py [options of `jupyter lab`]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def arguments(environment: dict[str, str], platform: str, is_root: bool) -> list[str]:
+    """JupyterLab's options: nothing is fetched from the network, and a bare machine will do.
+
+    Args:
+        environment: the environment variables.
+        platform: `sys.platform`.
+        is_root: whether the user is root, as in a container.
+    """
+    options = [
+        f"--ServerApp.root_dir={ROOT}",
+        "--LabApp.default_url=/lab/tree/notebooks",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        "--ServerApp.no_browser_open_file=True",
+        "--Application.log_level=WARN",
+    ]
+    if is_root:
+        options.append("--allow-root")
+    screen = any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    wsl = bool(environment.get("WSL_DISTRO_NAME"))
+    if platform.startswith("linux") and not screen and not wsl:
+        options.append("--no-browser")
+    return options
+
+
+def main() -> None:
+    """Run JupyterLab until it is stopped."""
+    from jupyterlab.labapp import main as lab
+
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    options = arguments(dict(os.environ), sys.platform, is_root)
+    print("JupyterLab is starting; Control-C, twice, stops it.", flush=True)
+    lab(options + sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
