@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .cases import Case, Stream
-from .instruction_list import Spec, all_specs
+from .instruction_list import all_specs
 from .operands import operand, related
+from .spec import Spec
 
 COUNT = 192  # operand tuples an instruction
 PER_KERNEL = 24  # instructions a kernel
