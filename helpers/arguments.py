@@ -64,14 +64,16 @@ def shared_memory(kernel: str, dynamic, static: int = 0, limit: int = MAX_SHARED
     return size
 
 
-def checked(kernel: str, signature: tuple[Argument, ...], args, array_type: type) -> tuple:
+def checked(
+    kernel: str, signature: tuple[Argument, ...], args, array_type: type | tuple[type, ...]
+) -> tuple:
     """Return `args` as the kernel needs them: arrays as they are, numbers in the right type.
 
     Args:
         kernel: its name, for messages.
         signature: the arguments that it declares.
         args: what the caller passes.
-        array_type: the type of arrays on the device, `cp.ndarray`.
+        array_type: the type of the arrays that it can reach, `cp.ndarray`, or several.
 
     Raises:
         KernelError: if the number of arguments is wrong or one of them does not fit.
@@ -104,7 +106,7 @@ def is_array(value) -> bool:
     return isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__")
 
 
-def _array(where: str, argument: Argument, array, array_type: type):
+def _array(where: str, argument: Argument, array, array_type):
     name = argument.name
     if not is_array(array):
         dtype = f", np.{argument.dtypes[0]}" if argument.dtypes else ""
@@ -113,12 +115,12 @@ def _array(where: str, argument: Argument, array, array_type: type):
             f"{where} must be an array for `{argument.declaration}`, but is {_kind(array)}{fix}."
         )
     if not isinstance(array, array_type):
-        on_host = isinstance(array, np.ndarray)
-        place = "in host memory, where the GPU" if on_host else "on a GPU, where the simulator"
-        if not on_host and array_type is not np.ndarray:
-            raise KernelError(f"{where} is no CuPy array; pass cp.asarray({name}).")
-        fix = f"cp.asarray({name})" if on_host else f"{name}.get()"
-        raise KernelError(f"{where} is an array {place} cannot reach it; pass {fix}.")
+        if isinstance(array, np.ndarray):
+            raise KernelError(
+                f"{where} is a NumPy array in host memory, which a kernel cannot reach; pass "
+                f"cp.asarray({name})."
+            )
+        raise KernelError(f"{where} is not an array of cp; pass cp.asarray({name}).")
     usual = argument.dtypes[0] if argument.dtypes else ""
     if argument.dtypes and not (_fits(array.dtype, argument) and array.dtype.isnative):
         given = array.dtype if array.dtype.isnative else f"{array.dtype.name} in foreign byte order"

@@ -156,7 +156,7 @@ class Kernel:
         The arrays stay as they are: the run writes to copies of them.
 
         Args:
-            grid, block, args, shared_mem: as for a launch.
+            grid, block, args, shared_mem: as for a launch; NumPy arrays will do as well.
             **launch_options: handed on to `helpers.simulator.launch`.
 
         Raises:
@@ -166,8 +166,10 @@ class Kernel:
         from helpers import cp, simulator
 
         grid, block = launch_shape(self.entry, grid, block)
-        args = checked(self.entry, self.arguments, args, cp.ndarray)
+        args = checked(self.entry, self.arguments, args, (cp.ndarray, np.ndarray))
         shared_mem = shared_memory(self.entry, shared_mem)
+        if shared_mem:
+            launch_options.setdefault("max_dynamic_shared", shared_mem)
         return simulator.launch(
             self.code,
             self.entry,
@@ -304,7 +306,8 @@ def _host_copies(arguments: tuple[Argument, ...], args: tuple, cp) -> tuple:
             if not isinstance(value, np.ndarray):
                 copies[id(value)] = cp.asnumpy(value)
             else:
-                copies[id(value)] = value.copy() if id(value) in written else value
+                host = value.view(np.ndarray)
+                copies[id(value)] = host.copy() if id(value) in written else host
         result.append(copies[id(value)])
     return tuple(result)
 

@@ -36,7 +36,8 @@ _STYLE = """
   --kl-name: var(--jp-mirror-editor-def-color, #0000e0);
   --kl-number: var(--jp-mirror-editor-number-color, #006b00);
   --kl-string: var(--jp-mirror-editor-string-color, #ba2121);
-  --kl-comment: var(--jp-mirror-editor-comment-color, #3d7b7b);
+  --kl-comment: color-mix(
+    in srgb, var(--jp-mirror-editor-comment-color, #3d7b7b) 75%, var(--kl-text));
   --kl-preprocessor: var(--jp-mirror-editor-meta-color, #9326c9);
   color: var(--kl-text); background: var(--kl-page);
   border: 1px solid var(--kl-line); border-radius: 4px;
@@ -63,10 +64,12 @@ _STYLE = """
   border-left: 3px solid transparent; border-right: 1px solid var(--kl-line); width: 1px;
 }
 .kernel-listing .kl-row > .kl-c { padding: 0 12px; tab-size: 4; }
-.kernel-listing.kl-counted .kl-row > .kl-c { white-space: pre-wrap; width: 100%; }
+.kernel-listing.kl-counted .kl-row > .kl-c {
+  white-space: pre-wrap; width: 100%; padding-left: calc(12px + 4ch); text-indent: -4ch;
+}
 .kernel-listing .kl-row > .kl-v {
-  text-align: right; padding: 0 8px; border-left: 1px solid var(--kl-line);
-  font-variant-numeric: tabular-nums; user-select: none; min-width: 6.5em;
+  text-align: right; padding: 0 6px; border-left: 1px solid var(--kl-line);
+  font-variant-numeric: tabular-nums; user-select: none; min-width: 5.5em;
   background: linear-gradient(to left, var(--kl-heat) var(--share, 0%), transparent 0);
 }
 .kernel-listing .kl-marked > div { background-color: var(--kl-mark); }
@@ -75,6 +78,7 @@ _STYLE = """
 }
 .kernel-listing .kl-headings > div {
   border-bottom: 1px solid var(--kl-line); color: var(--kl-faint); font-size: 0.85em;
+  vertical-align: bottom;
 }
 .kernel-listing .kl-sums > div { border-top: 1px solid var(--kl-line); font-weight: 600; }
 .kernel-listing .kl-sums > .kl-c { color: var(--kl-faint); font-weight: 400; }
@@ -149,8 +153,8 @@ class Listing:
         )
         return (
             '<div class="kl-row kl-headings" role="row">'
-            '<div class="kl-n" role="columnheader">\nline</div>'
-            f'<div class="kl-c" role="columnheader">\nsource</div>{cells}</div>'
+            '<div class="kl-n" role="columnheader">line</div>'
+            f'<div class="kl-c" role="columnheader">source</div>{cells}</div>'
         )
 
     def __repr__(self) -> str:

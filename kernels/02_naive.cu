@@ -17,14 +17,16 @@
 #endif
 
 // S = Q K^T / sqrt(d): one thread for each element of S.
-extern "C" __global__ void scaled_dot_product(const float* Q,  // [N, d]
-                                              const float* K,  // [N, d]
-                                              float* S,        // [N, N]
-                                              int N, int d) {
+extern "C" __global__ void scaled_dot_product(
+    const float* Q,  // [N, d]
+    const float* K,  // [N, d]
+    float* S,        // [N, N]
+    int N, int d
+) {
     const int row = blockIdx.x * TILE + threadIdx.x;
     const int col = blockIdx.y * TILE + threadIdx.y;
     if (row < N && col < N) {
-        // Row pointers in 64 bits: row * N passes 2^31 from N = 46341 on.
+        // In 64 bits: row * N passes 2^31 from N = 46341 on.
         const float* q = Q + (size_t)row * d;
         const float* k = K + (size_t)col * d;
         float sum = 0.0f;
@@ -36,16 +38,19 @@ extern "C" __global__ void scaled_dot_product(const float* Q,  // [N, d]
 }
 
 // P = softmax(S), row by row: one thread for each row, which it reads three times.
-extern "C" __global__ void softmax(const float* S,  // [N, N]
-                                   float* P,        // [N, N]
-                                   int N) {
+extern "C" __global__ void softmax(
+    const float* S,  // [N, N]
+    float* P,        // [N, N]
+    int N
+) {
     const int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (row < N) {
         const float* s = S + (size_t)row * N;
         float* p = P + (size_t)row * N;
 
-        // The largest score. Subtracted below, it keeps every exponent at or under 0, so that
-        // expf cannot overflow. It starts from a score of the row: no smallest float is needed.
+        // The largest score: with it subtracted, no exponent is above
+        // 0 and expf cannot overflow. It starts from one of the row's
+        // own scores, so that no smallest float is needed.
         float row_max = s[0];
         for (int j = 1; j < N; j++) {
             row_max = fmaxf(row_max, s[j]);
@@ -63,10 +68,12 @@ extern "C" __global__ void softmax(const float* S,  // [N, N]
 }
 
 // O = P V: one thread for each element of O.
-extern "C" __global__ void pv_multiply(const float* P,  // [N, N]
-                                       const float* V,  // [N, d]
-                                       float* O,        // [N, d]
-                                       int N, int d) {
+extern "C" __global__ void pv_multiply(
+    const float* P,  // [N, N]
+    const float* V,  // [N, d]
+    float* O,        // [N, d]
+    int N, int d
+) {
     const int row = blockIdx.x * TILE + threadIdx.x;
     const int col = blockIdx.y * TILE + threadIdx.y;
     if (row < N && col < d) {
