@@ -216,7 +216,7 @@ class Machine:
                     return
             if following <= block:
                 repeats += 1
-                if repeats >= 1024:
+                if repeats >= 32:
                     if repeats & (repeats - 1) == 0:
                         snapshot = (following, S.writes, self._live(code, following, R))
                     elif snapshot is not None and snapshot[0] == following:

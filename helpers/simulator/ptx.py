@@ -344,8 +344,7 @@ class _Body:
             c = text[pos]
             if c.isspace() or c == ";":
                 pos += 1
-            elif text.startswith(".loc", pos):
-                m = _LOC.match(text, pos)
+            elif m := _LOC.match(text, pos):
                 self.file, self.column = int(m.group(1)), int(m.group(3))
                 self.line = self.parser.resolve_line(m, self.line)
                 pos = m.end()
