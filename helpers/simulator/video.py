@@ -94,8 +94,9 @@ def _shift(opcode: str) -> Builder:
                 return _finish(wide >> count, kind, clamp)
             if not clamp:
                 return _finish(wide << count, kind, False)
-            # By 32 a u32 would leave int64; twice the same step past its range clamps alike.
-            shifted = saturate(wide << np.minimum(count, _I64(16)), "s64")
+            # A u32 shifted by 32 leaves int64. In two steps, what the first brings out of the
+            # result's range is cut back to where it still is out of it.
+            shifted = np.clip(wide << np.minimum(count, _I64(16)), -(1 << 33), 1 << 33)
             return _finish(shifted << np.maximum(count - _I64(16), _I64(0)), kind, True)
 
         return _with_second(evaluate, f"{a_kind} u32", kind, rest[1] if len(rest) > 1 else None)
