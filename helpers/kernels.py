@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import os
@@ -16,6 +17,7 @@ import numpy as np
 from .arguments import MAX_SHARED, SHARED_WITHOUT_OPT_IN, checked, launch_shape, shared_memory
 from .listing import Listing, listing
 from .signature import Argument, signature
+from .simulator.source_text import mask
 from .source import (
     Function,
     KernelError,
@@ -184,19 +186,20 @@ class Kernel:
     def lines(self, text: str, whole: bool = False) -> list[int]:
         """Return the numbers of the lines that hold `text`, or match it as a regular expression.
 
-        Looks in the kernel function alone unless `whole` is set.
+        Looks in the kernel function alone unless `whole` is set, and at comments only if no
+        code holds the text.
 
         Raises:
             KernelError: if there is none.
         """
         first, last = self._extent(whole)
-        numbered = list(enumerate(self.source.split("\n"), 1))[first - 1 : last]
-        found = [number for number, line in numbered if text in line]
+        lines, code = self.source.split("\n"), mask(self.source).split("\n")
+        numbers = range(first, last + 1)
+        found = [n for n in numbers if text in code[n - 1]]
+        found = found or [n for n in numbers if text in lines[n - 1]]
         if not found:
-            try:
-                found = [number for number, line in numbered if re.search(text, line)]
-            except re.error:
-                found = []
+            with contextlib.suppress(re.error):
+                found = [n for n in numbers if re.search(text, lines[n - 1])]
         if not found:
             place = self.file.name if whole else f"{self.entry} of {self.file.name}"
             raise KernelError(f"No line of {place} (lines {first} to {last}) holds {text!r}.")

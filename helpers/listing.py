@@ -70,7 +70,7 @@ _STYLE = """
 .kernel-listing .kl-row > .kl-v {
   text-align: right; padding: 0 6px; border-left: 1px solid var(--kl-line);
   font-variant-numeric: tabular-nums; user-select: none; min-width: 5.5em;
-  background: linear-gradient(to left, var(--kl-heat) var(--share, 0%), transparent 0);
+  background-image: linear-gradient(to left, var(--kl-heat) var(--share, 0%), transparent 0);
 }
 .kernel-listing .kl-marked > div { background-color: var(--kl-mark); }
 .kernel-listing .kl-marked > .kl-n {

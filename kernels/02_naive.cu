@@ -16,7 +16,7 @@
 #define BLOCK_SIZE 256  // [64, 128, 256] threads in a block of softmax, one for each row
 #endif
 
-// S = Q K^T / sqrt(d): one thread for each element of S.
+// S = Q K^T / sqrt(d): one thread for each element.
 extern "C" __global__ void scaled_dot_product(
     const float* Q,  // [N, d]
     const float* K,  // [N, d]
@@ -37,7 +37,7 @@ extern "C" __global__ void scaled_dot_product(
     }
 }
 
-// P = softmax(S), row by row: one thread for each row, which it reads three times.
+// P = softmax(S) along rows: one thread for each row.
 extern "C" __global__ void softmax(
     const float* S,  // [N, N]
     float* P,        // [N, N]
@@ -48,9 +48,8 @@ extern "C" __global__ void softmax(
         const float* s = S + (size_t)row * N;
         float* p = P + (size_t)row * N;
 
-        // The largest score: with it subtracted, no exponent is above
-        // 0 and expf cannot overflow. It starts from one of the row's
-        // own scores, so that no smallest float is needed.
+        // With the largest score subtracted, no exponent
+        // is above 0 and expf cannot overflow.
         float row_max = s[0];
         for (int j = 1; j < N; j++) {
             row_max = fmaxf(row_max, s[j]);
@@ -67,7 +66,7 @@ extern "C" __global__ void softmax(
     }
 }
 
-// O = P V: one thread for each element of O.
+// O = P V: one thread for each element.
 extern "C" __global__ void pv_multiply(
     const float* P,  // [N, N]
     const float* V,  // [N, d]

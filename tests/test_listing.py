@@ -132,6 +132,8 @@ def test_marks_by_number_and_by_text(kernel):
 def test_lines_are_found_as_text_before_they_are_a_pattern(kernel):
     assert kernel.lines("a[i]") == [9, 10]
     assert kernel.lines(r"^\s*int\b") == [7]
+    assert kernel.lines("Adds") == [5]  # a comment, since no code has it
+    assert kernel.lines("i") == [6, 7, 9, 10]  # and not the comments of lines 7 and 8
     assert kernel.lines("a[", whole=True) == [9, 10, 16]
     with pytest.raises(
         KernelError, match=r"No line of add of add.cu \(lines 5 to 14\) holds 'x\['"
