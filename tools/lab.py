@@ -23,10 +23,8 @@ def arguments(environment: dict[str, str], platform: str, is_root: bool) -> list
     options = [
         f"--ServerApp.root_dir={ROOT}",
         "--LabApp.default_url=/lab/tree/notebooks",
-        "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
-        "--ServerApp.no_browser_open_file=True",
         "--Application.log_level=WARN",
     ]
     if is_root:
@@ -44,6 +42,9 @@ def main() -> None:
 
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     options = arguments(dict(os.environ), sys.platform, is_root)
+    # tools/jupyter turns off the extension that asks about news and fetches them.
+    paths = [str(ROOT / "tools" / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     print("JupyterLab is starting; Control-C, twice, stops it.", flush=True)
     lab(options + sys.argv[1:])
 
