@@ -234,6 +234,12 @@ def test_a_cupy_that_cannot_be_had_is_tried_again(checkout, monkeypatch, capsys)
     assert [c[3] for c in calls] == [".[lab]", ".[cuda13]"] * 2
 
 
+def test_a_python_without_venv_gets_one_sentence(checkout, monkeypatch, capsys):
+    monkeypatch.setattr(install, "_run", lambda command, quiet=False: 1)
+    assert install.main(["lab"]) == 1
+    assert "apt install python3-venv" in capsys.readouterr().err
+
+
 # JupyterLab
 
 

@@ -40,7 +40,7 @@ def main(extras: list[str]) -> int:
         if wanted == set(state["extras"]) and state["cuda"] == cuda:
             return 0
     print(
-        f"Installing into {VENV.relative_to(ROOT)} (once; this takes a few minutes) ...", flush=True
+        f"Installing into {VENV.relative_to(ROOT)} (once; about 200 MB to download) ...", flush=True
     )
     if not make_venv():
         return 1
@@ -143,7 +143,7 @@ def make_venv() -> bool:
 
 def pip(*arguments: str) -> int:
     """Run the environment's pip in the repository's folder; returns its exit status."""
-    command = [str(python()), "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check"]
+    command = [str(python()), "-m", "pip", *arguments, "-qq", "--disable-pip-version-check"]
     return _run(command)
 
 
