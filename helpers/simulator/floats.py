@@ -213,7 +213,7 @@ def _arithmetic(opcode: str) -> Builder:
         mode = "rn"
         if flags and flags[0] in MODES:
             mode = flags.pop(0)
-        elif opcode == "div":
+        elif opcode in ("div", "fma"):
             return None
         if flags not in ([], ["ftz"], ["sat"], ["ftz", "sat"]):
             return None

@@ -16,7 +16,6 @@ from helpers.simulator.floats import canonical, flush, flushing
 from helpers.simulator.instruction_types import Builder, Operation, signature
 from helpers.simulator.rounding import F32, F64, MODES, U32, U64
 
-_SIGN_BIT = {F32: np.uint32(1 << 31), F64: np.uint64(1 << 63)}
 _BITS = {F32: U32, F64: U64}
 
 
@@ -86,20 +85,21 @@ def _neg(modifiers: tuple[str, ...]) -> Operation | None:
 
 
 def _min_max(opcode: str) -> Builder:
-    propagating, dropping, zero = {
-        "min": (np.minimum, np.fmin, np.bitwise_or),
-        "max": (np.maximum, np.fmax, np.bitwise_and),
+    pick, zero = {
+        "min": (np.minimum, np.bitwise_or),
+        "max": (np.maximum, np.bitwise_and),
     }[opcode]
 
     def plain(nan: bool) -> Callable:
         def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            result = propagating(a, b)
+            result = pick(a, b)
             magnitudes = np.absolute(result)
             smallest = magnitudes.item(magnitudes.argmin())
             if smallest > 0:
                 return result
             if smallest != smallest:
-                result = propagating(a, b) if nan else dropping(a, b)
+                if not nan:  # not `fmin`, which treats a signalling NaN now this way, now that
+                    result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
                 if result.dtype == F32:
                     result = canonical(result)
             bits = _BITS[result.dtype]
@@ -120,12 +120,11 @@ def _min_max(opcode: str) -> Builder:
             return None
         evaluate = plain("NaN" in flags)
         if rest:
-            pick = evaluate
-            sign_bit = _SIGN_BIT[F32]
+            unsigned = evaluate
 
             def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-                result = pick(np.absolute(a), np.absolute(b))
-                signs = (a.view(U32) ^ b.view(U32)) & sign_bit
+                result = unsigned(np.absolute(a), np.absolute(b))
+                signs = (a.view(U32) ^ b.view(U32)) & np.uint32(1 << 31)
                 return canonical((result.view(U32) | signs).view(F32))
 
         if "ftz" in flags:
