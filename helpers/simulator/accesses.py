@@ -424,7 +424,10 @@ def atomic_step(i: Instruction, code):
             at = np.broadcast_to(index, S.layout.shape).reshape(-1)[where]
             values = [v.reshape(-1)[where] for v in inputs]
             operand, compare = values[-1], values[0] if op == "cas" else None
-            old = atomics.atomic(op, kind, view, at, operand, compare, wanted or op == "cas")
+            old = atomics.atomic(
+                op, kind, view, at, operand, compare, wanted or op == "cas",
+                flush=region is not None,
+            )  # fmt: skip
             if op != "cas" or bool((old == compare).any()):
                 S.writes += 1
             if out is not None:

@@ -76,7 +76,7 @@ class _Window:
 
     def __init__(self, forms: LinearForms, store: bool):
         self.forms, self.store = forms, store
-        self.bases: dict[frozenset, list[_Word]] = {}
+        self.bases: dict[object, list[_Word]] = {}
 
     def add(self, i: Instruction, memory: Mem, words: list[int], size: int) -> None:
         base, constant = self.forms.address(memory)
@@ -160,9 +160,9 @@ def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
         body = function.instructions[block.start : block.end]
         _join_block(forms, body, read, store=False)
         _join_block(forms, body, read, store=True)
-    copies = [i for i in function.instructions if i.opcode == "cp" and _memory(i) is not None]
-    if copies:
-        copies[0].plan = COPY_DUMMIES
+        copies = [i for i in body if i.opcode == "cp" and _memory(i) is not None]
+        if copies:
+            copies[0].plan = COPY_DUMMIES
     return _small_ifs(graph)
 
 

@@ -51,7 +51,10 @@ class CountedLoop:
         # the loop goes on after round r (from 1) while compare(i + (r - 1)·step, n)
         if compare == "ne":
             left = np.where((n - i) % step == 0, (n - i) // step, -1)
-            if (left < 0).any():
+            never_ends = left < 0
+            if S.mask is not None:
+                never_ends = never_ends & S.mask
+            if never_ends.any():
                 return None
         elif compare in ("lt", "le") and step > 0:
             left = -((i - n) // step) if compare == "lt" else (n - i) // step + 1

@@ -272,10 +272,13 @@ def mma_step(i: Instruction, code):
     in_dtype = np.dtype(np.float64 if a_type == "f64" else np.uint32)
     groups = [[getter(i, o, t) for o in g] for g, t in ((a, in_dtype), (b, in_dtype), (c, c_dtype))]
     puts = [putter(i, o) for o in d]
+    saturate = "satfinite" in i.modifiers
 
     def step(S, R):
         lanes = [[S.layout.lanes(g(S, R)) for g in group] for group in groups]
-        out = tensor_cores.mma(shape, a_type, b_type, d_type, c_type, *lanes)
+        out = tensor_cores.mma(
+            shape, a_type, b_type, d_type, c_type, *lanes, saturate=saturate
+        )
         for put, value in zip(puts, out, strict=True):
             put(S, R, S.layout.threads(value))
 
