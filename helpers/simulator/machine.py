@@ -14,7 +14,7 @@ from . import calls
 from .errors import SimulatorError
 from .faults import part_written
 from .operands import BOOL, getter, putter, unsupported, zero_register
-from .program import Graph, call_target
+from .program import WARP_SYNCS, Graph, call_target
 from .ptx import Imm, Instruction, Reg, Sym
 from .steps import compile_step
 from .unrolling import counted_loops
@@ -34,6 +34,8 @@ class Code:
         )
         self.converted: dict[int, list[Instruction]] = {}
         self.loops = counted_loops(graph)
+        self.ranks = [b.rank for b in graph.blocks]
+        self.meetings = [self._meeting(b) for b in graph.blocks]
         self.steps: list[list] = []
         self.ends: list[Instruction | None] = []
         self.guards: list = []
@@ -52,6 +54,18 @@ class Code:
             self.ends.append(end)
             guard = end.predicate if end is not None else None
             self.guards.append(getter(end, guard, BOOL) if guard is not None else None)
+
+    def _meeting(self, block):
+        """For a block that starts with a warp-wide instruction: its getter of the named lanes."""
+        if block.start == block.end:
+            return None
+        i = self.function.instructions[block.start]
+        if i.opcode not in WARP_SYNCS or "sync" not in i.modifiers:
+            return None
+        if i.opcode in ("shfl", "vote", "match", "redux", "elect") and i.operands:
+            return getter(i, i.operands[-1], np.dtype(np.uint32)), i
+        everyone = np.full(1, 0xFFFFFFFF, np.uint32)
+        return (lambda S, R: everyone), i
 
     def only_returns(self, block: int) -> bool:
         """Whether nothing but a return stands in a block."""
@@ -80,15 +94,16 @@ class Frame:
 class Group:
     """Threads (a mask; None for all) that stand at the start of a block of a frame."""
 
-    __slots__ = ("frame", "block", "mask", "visited")
+    __slots__ = ("frame", "block", "mask", "visited", "met")
 
-    def __init__(self, frame: Frame, block: int, mask, visited: int = 0):
+    def __init__(self, frame: Frame, block: int, mask, visited: int = 0, met: bool = False):
         self.frame, self.block, self.mask, self.visited = frame, block, mask, visited
+        self.met = met  # the warp has met for the instruction that the block starts with
 
     @property
     def key(self) -> tuple:
         """Place in the program: call sites from the outside in, then the block."""
-        return self.frame.prefix + (self.block,)
+        return self.frame.prefix + (self.frame.code.ranks[self.block],)
 
 
 class Machine:
@@ -136,6 +151,7 @@ class Machine:
             group = groups.pop()
             while groups and groups[-1].key == group.key and groups[-1].frame is group.frame:
                 other = groups.pop()
+                group.met = group.met and other.met
                 group.mask = group.mask | other.mask
                 group.visited |= other.visited
             if not groups and not self.parked and not self.S.exited and not self.spinning:
@@ -168,12 +184,21 @@ class Machine:
         self._enter(group)
         frame = group.frame
         code, R, prefix = frame.code, frame.registers, frame.prefix
+        ranks, meetings = code.ranks, code.meetings
         block = group.block
         watch = self.parked
         repeats = 0
         snapshot = None
         before = -1
         while True:
+            if meetings[block] is not None and group.mask is not None and not group.met:
+                members, i = meetings[block]
+                named = members(S, R)
+                if not self._warps_complete(group, named):
+                    waits = Group(frame, block, group.mask, group.visited, met=True)
+                    self.parked.append(Parked(waits, "warp", None, i, block, named))
+                    return
+            group.met = False
             if S.counting and block != before and block in code.loops:
                 rounds = self._uneven_rounds(code, block, R)
                 if rounds is not None:
@@ -181,7 +206,7 @@ class Machine:
                     self._enter(group)
                     before = block
                     block += 1
-                    if limit is not None and prefix + (block,) >= limit:
+                    if limit is not None and prefix + (ranks[block],) >= limit:
                         group.block = block
                         self.groups.append(group)
                         return
@@ -214,7 +239,7 @@ class Machine:
                 following = self._end(group, code, block, end, R)
                 if following is None:
                     return
-            if following <= block:
+            if ranks[following] <= ranks[block]:
                 repeats += 1
                 if repeats >= 32:
                     if repeats & (repeats - 1) == 0:
@@ -227,7 +252,7 @@ class Machine:
                         if repeats & 15 == 0:
                             snapshot = None
             block = following
-            if limit is not None and prefix + (block,) >= limit:
+            if limit is not None and prefix + (ranks[block],) >= limit:
                 group.block = block
                 self.groups.append(group)
                 return
@@ -420,7 +445,7 @@ class Machine:
         frame = Frame(
             callee, passed, group.frame,
             (block, block + 1, results, [r.name for r in callee.function.returns]),
-            group.frame.prefix + (block,), depot,
+            group.frame.prefix + (group.frame.code.ranks[block],), depot,
         )  # fmt: skip
         if len(frame.prefix) > 512:
             raise SimulatorError(

@@ -18,6 +18,8 @@ NO_DESTINATION = frozenset(
     "cp nanosleep discard applypriority griddepcontrol pmevent setmaxnreg mbarrier_init".split()
 )
 ENDS_BLOCK = frozenset("bra brx ret exit trap call bar barrier".split())
+# Instructions at which the named lanes of a warp wait for each other.
+WARP_SYNCS = frozenset("shfl vote match redux elect ldmatrix stmatrix movmatrix mma".split())
 
 
 def destination_count(i: Instruction) -> int:
@@ -71,6 +73,8 @@ class Block:
     live_in: int = 0
     reach: int = 0  # blocks reachable from the end of this one
     post: int = 0  # blocks that every path from here to the exit passes (this one left out)
+    continues: bool = False  # starts only because a warp meets here: no label, no branch before it
+    rank: int = 0  # place in the order in which diverged threads run: lower first
 
 
 @dataclass(slots=True)
@@ -110,9 +114,10 @@ def build(f: Function) -> Graph:
     end = len(code)
     starts = {0} | {at for at in f.labels.values() if at < end}
     starts |= {i.index + 1 for i in code if ends_block(i) and i.index + 1 < end}
-    order = sorted(starts)
+    meetings = {i.index for i in code if i.opcode in WARP_SYNCS and "sync" in i.modifiers} - starts
+    order = sorted(starts | meetings)
     blocks = [
-        Block(n, start, order[n + 1] if n + 1 < len(order) else end)
+        Block(n, start, order[n + 1] if n + 1 < len(order) else end, continues=start in meetings)
         for n, start in enumerate(order)
     ]
     block_at = {b.start: b.index for b in blocks}
@@ -140,6 +145,8 @@ def build(f: Function) -> Graph:
     _liveness(f, blocks)
     _reachability(blocks)
     _post_dominators(blocks)
+    for rank, n in enumerate(run_order(blocks)):
+        blocks[n].rank = rank
     return graph
 
 
@@ -180,6 +187,84 @@ def _reachability(blocks: list[Block]) -> None:
             if reach != b.reach:
                 b.reach = reach
                 changed = True
+
+
+def run_order(blocks: list[Block]) -> list[int]:
+    """Blocks in an order in which threads that diverged wait for each other where paths join.
+
+    A block comes behind all that lead to it, loops aside, and a loop's blocks come before what follows
+    the loop: the order of the text, mended where the compiler moved code out of line.
+    """
+    return _order(blocks, list(range(len(blocks))), 0)
+
+
+def _order(blocks: list[Block], inside: list[int], entry: int) -> list[int]:
+    """Topological order of the strongly connected parts, each ordered within without its head."""
+    members = set(inside)
+    out: list[int] = []
+    for part in _components(blocks, members):
+        if len(part) == 1:
+            out += part
+            continue
+        heads = [
+            n
+            for n in part
+            if n == entry
+            or any(n in blocks[m].after for m in members if m not in part)
+        ]
+        head = min(heads, default=min(part))
+        rest = sorted(set(part) - {head})
+        out.append(head)
+        out += _order(blocks, rest, rest[0])
+    return out
+
+
+def _components(blocks: list[Block], members: set[int]) -> list[list[int]]:
+    """Strongly connected parts in topological order (Tarjan 1972, without recursion).
+
+    Of parts that do not depend on each other the one that comes first in the text goes first.
+    """
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    on_stack: set[int] = set()
+    stack: list[int] = []
+    found: list[list[int]] = []
+    for root in sorted(members, reverse=True):
+        if root in index:
+            continue
+        work = [(root, iter(sorted((m for m in blocks[root].after if m in members), reverse=True)))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, successors = work[-1]
+            advanced = False
+            for m in successors:
+                if m not in index:
+                    index[m] = low[m] = len(index)
+                    stack.append(m)
+                    on_stack.add(m)
+                    after = sorted((k for k in blocks[m].after if k in members), reverse=True)
+                    work.append((m, iter(after)))
+                    advanced = True
+                    break
+                if m in on_stack:
+                    low[node] = min(low[node], index[m])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[node])
+            if low[node] == index[node]:
+                part = []
+                while True:
+                    m = stack.pop()
+                    on_stack.discard(m)
+                    part.append(m)
+                    if m == node:
+                        break
+                found.append(part)
+    return found[::-1]
 
 
 def _post_dominators(blocks: list[Block]) -> None:

@@ -16,10 +16,11 @@ from .errors import SimulatorError
 from .linear import LinearForms
 from .memory import SHARED_BASE
 from .program import Graph, reads_and_writes
-from .ptx import Instruction, Mem, Module, Reg, Sym, Variable, Vec
+from .ptx import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec
 
 WORD = 4
-SMALL_IF = 8  # instructions of an `if` that is turned into predicated code
+SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
+FREE = frozenset("mov shl cvt cvta neg".split())  # folded into the instructions that use them
 COPY_DUMMIES = ((0, 0),) * 3
 CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
 
@@ -156,14 +157,25 @@ def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
     read = 0
     for i in function.instructions:
         read |= reads_and_writes(i)[0]
-    for block in graph.blocks:
-        body = function.instructions[block.start : block.end]
+    for start, end in _straight_runs(graph):
+        body = function.instructions[start:end]
         _join_block(forms, body, read, store=False)
         _join_block(forms, body, read, store=True)
         copies = [i for i in body if i.opcode == "cp" and _memory(i) is not None]
         if copies:
             copies[0].plan = COPY_DUMMIES
     return _small_ifs(graph)
+
+
+def _straight_runs(graph: Graph) -> list[tuple[int, int]]:
+    """Stretches of code without a label or a branch inside."""
+    runs: list[tuple[int, int]] = []
+    for block in graph.blocks:
+        if block.continues:
+            runs[-1] = (runs[-1][0], block.end)
+        else:
+            runs.append((block.start, block.end))
+    return runs
 
 
 def _is_shared(i: Instruction) -> bool:
@@ -215,9 +227,9 @@ def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
         target = graph.target(branch.operands[0].name, branch.line)
         if target != body.index + 1 or body.after != [target]:
             continue
-        if body.end - body.start > SMALL_IF or not graph.blocks[target].after:
-            continue
         inside = code[body.start : body.end]
+        if sum(map(_weight, inside)) > SMALL_IF or not graph.blocks[target].after:
+            continue
         if any(i.opcode in ("bra", "call", "bar", "barrier", "ret", "exit") for i in inside):
             continue
         loads = [i for i in inside if i.opcode == "ld" and space_of(i) == "shared"]
@@ -226,3 +238,11 @@ def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
         if loads:
             found[block.index] = loads
     return found
+
+
+def _weight(i: Instruction) -> int:
+    """About how many machine instructions a PTX instruction becomes."""
+    if i.opcode in FREE or (i.opcode == "mul" and "wide" in i.modifiers):
+        return 0
+    literals = sum(isinstance(o, Imm) for o in i.operands)
+    return 2 if i.opcode == "fma" and literals > 1 else 1

@@ -64,9 +64,11 @@ def release(S, parked: list[Parked]) -> list:
             if go.any():
                 # keep the compressed mask where the whole group goes
                 kept = p.group.mask if not stay.any() else _shape(S, go)
-                freed.append(Group(p.group.frame, p.group.block, kept))
+                freed.append(Group(p.group.frame, p.group.block, kept, met=p.group.met))
             if stay.any():
-                rest = Group(p.group.frame, p.group.block, _shape(S, stay), p.group.visited)
+                rest = Group(
+                    p.group.frame, p.group.block, _shape(S, stay), p.group.visited, p.group.met
+                )
                 p.group = rest
                 parked.append(p)
         if number != "warp":
