@@ -162,7 +162,7 @@ def test_methods_and_numpy_functions_stay_on_the_device(cp):
         lambda cp, x, h: x + h,
         lambda cp, x, h: h - x,
         lambda cp, x, h: cp.exp(h),
-        lambda cp, x, h: cp.allclose(x, h),
+        lambda cp, x, h: cp.maximum(x, h),
         lambda cp, x, h: cp.stack([x, h]),
         lambda cp, x, h: np.testing.assert_allclose(x, h),
     ],
@@ -201,6 +201,8 @@ def test_overflow_gives_no_warning(cp):
 
 def test_testing_takes_arrays_of_both_kinds(cp):
     cp.testing.assert_allclose(cp.asarray(host(5)), host(5))
+    assert cp.allclose(cp.asarray(host(5)), host(5))
+    assert not cp.allclose(cp.asarray(host(5)), host(5) + 1)
     with pytest.raises(AssertionError):
         cp.testing.assert_allclose(cp.asarray(host(5)), host(5) + 1)
 
@@ -466,3 +468,20 @@ def test_the_names_of_the_stand_in_exist():
     for name in standin.__all__:
         assert getattr(standin, name) is not None or name == "newaxis"
     assert dir(standin) == sorted(standin.__all__)
+
+
+@pytest.mark.gpu
+def test_cupy_has_every_name_of_the_stand_in():
+    import cupy
+
+    def missing(theirs, names):
+        return [name for name in names if not hasattr(theirs, name)]
+
+    assert not missing(cupy, standin.__all__)
+    for module in ("cuda", "linalg", "random", "testing"):
+        ours, theirs = getattr(standin, module), getattr(cupy, module)
+        assert not missing(theirs, ours.__all__)
+    ours, theirs = standin.cuda.runtime, cupy.cuda.runtime
+    assert not missing(theirs, ours.__all__)
+    kernel = [name for name in dir(standin.RawKernel) if not name.startswith("_")]
+    assert missing(cupy.RawKernel, kernel) == ["report"]

@@ -14,7 +14,7 @@ import sys as _sys
 import numpy as _np
 
 from . import cuda, linalg, missing, random, testing
-from .arrays import creating as _creating
+from .arrays import from_either as _from_either
 from .arrays import ndarray
 from .arrays import on_device as _on_device
 from .arrays import upload as _upload
@@ -29,14 +29,15 @@ _SAME = """
     newaxis pi e inf nan ndim shape size isscalar s_ index_exp broadcast_shapes
 """.split()
 
-_CREATING = """
-    arange empty empty_like eye full full_like identity indices linspace logspace meshgrid ones
-    ones_like tri zeros zeros_like
+# These take NumPy arrays too, as CuPy's do.
+_FROM_EITHER = """
+    allclose arange empty empty_like eye full full_like identity indices linspace logspace
+    meshgrid ones ones_like tri zeros zeros_like
 """.split()
 
 _ON_DEVICE = """
-    abs absolute add all allclose any append arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    argmax argmin argsort argwhere around array_equal array_split atleast_1d atleast_2d atleast_3d
+    abs absolute add all any append arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax
+    argmin argsort argwhere around array_equal array_split atleast_1d atleast_2d atleast_3d
     average bincount bitwise_and bitwise_or bitwise_xor broadcast_arrays broadcast_to cbrt ceil
     clip column_stack concatenate conj copy copysign copyto cos cosh count_nonzero cumprod cumsum
     deg2rad diag diagonal diff digitize divide divmod dot dsplit dstack einsum equal exp exp2
@@ -56,8 +57,8 @@ _ON_DEVICE = """
 
 for _name in _SAME:
     globals()[_name] = getattr(_np, _name)
-for _name in _CREATING:
-    globals()[_name] = _creating(getattr(_np, _name))
+for _name in _FROM_EITHER:
+    globals()[_name] = _from_either(getattr(_np, _name))
 for _name in _ON_DEVICE:
     globals()[_name] = _on_device(getattr(_np, _name))
 del _name
@@ -115,7 +116,7 @@ def __getattr__(name: str):
 
 __all__ = [
     *_SAME,
-    *_CREATING,
+    *_FROM_EITHER,
     *_ON_DEVICE,
     "RawKernel",
     "RawModule",

@@ -187,8 +187,8 @@ def on_device(function):
     return call
 
 
-def creating(function):
-    """NumPy's `function` that makes an array and may take the shape of a NumPy array."""
+def from_either(function):
+    """NumPy's `function` as one of device arrays that takes NumPy arrays too."""
 
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args, **kwargs):
