@@ -1,226 +1,26 @@
-"""Loads, stores, atomics and asynchronous copies: from addresses to array elements and back.
-
-An access gathers with the addresses in their compressed shape (see `layout`): sixteen threads that read
-the same word cost one look-up. Inactive threads may hold any address; only when an address is out of
-bounds does it matter who was active.
-"""
+"""The steps of instructions that touch memory: ld, st, atom, red, cp.async."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import atomics
-from .faults import raise_fault
-from .instruction_types import TYPES
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, SHIFT, UNSIGNED
+from .elements import (
+    active_mask,
+    buffer_pieces,
+    check_writable,
+    element_dtype,
+    gather,
+    guard_getter,
+    pieces_of,
+    scatter,
+    space_of,
+    vector_length,
+)
+from .memory import UNSIGNED
 from .operands import BOOL, address_getter, getter, putter, unsupported
-from .ptx import Imm, Instruction, Mem, Reg, Sym, Vec
-
-WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-SPACES = ("global", "shared", "local", "param", "const")
-
-
-def space_of(i: Instruction) -> str:
-    """The state space an instruction names; "generic" if none."""
-    for m in i.modifiers:
-        head = m.split("__")[0]
-        if head in SPACES:
-            return head
-    return "generic"
-
-
-def vector_length(i: Instruction) -> int:
-    """2 for .v2 and so on, 1 for a scalar."""
-    for m in i.modifiers:
-        if m in ("v2", "v4", "v8"):
-            return int(m[1:])
-    return 1
-
-
-def element_dtype(i: Instruction) -> np.dtype:
-    """The dtype of the elements that a load or store moves."""
-    dtype = TYPES.get(i.modifiers[-1])
-    if dtype is None:
-        raise unsupported(i, f"cannot move elements of type {i.modifiers[-1]}")
-    return dtype
-
-
-def _guard(i: Instruction):
-    return None if i.predicate is None else getter(i, i.predicate, BOOL)
-
-
-def active_mask(S, p):
-    """(mask of the threads that execute, whether any does) under a guard p."""
-    if p is None:
-        return S.mask, True
-    if p.size == 1:
-        return S.mask, bool(p.item())
-    mask = p if S.mask is None else S.mask & p
-    return mask, bool(mask.any())
-
-
-# ------------------------------------------------------------------ finding elements
-
-
-def _inside(rel: np.ndarray, limit: int, total: int) -> bool:
-    """Whether every offset is within 0…limit and aligned to `total` bytes."""
-    if rel.size == 1:
-        value = int(rel.item())
-        return 0 <= value <= limit and value % total == 0
-    if limit < 0 or int(rel.view(np.uint64).max()) > limit:
-        return False
-    return total == 1 or not int(np.bitwise_or.reduce(rel, axis=None)) & (total - 1)
-
-
-def _forgiven(rel, limit, total, mask):
-    """Offsets with those of inactive threads replaced by 0, or None if an active one is bad."""
-    bad = (rel.view(np.uint64) > np.uint64(max(limit, 0))) | (rel & (total - 1) != 0)
-    if limit < 0:
-        bad = np.ones_like(bad)
-    if mask is None or (bad & mask).any():
-        return None
-    return np.where(bad, 0, rel)
-
-
-def _global_piece(S, i, address, elem, total, mask, region):
-    view, start = region.view(elem)
-    rel = address - start
-    limit = view.size * elem - total
-    if not _inside(rel, limit, total):
-        # alignment is a matter of the address, not of the offset in the array
-        if start % total:
-            return None
-        rel = _forgiven(rel, limit, total, mask)
-        if rel is None:
-            return None
-    return region, view, (rel >> SHIFT[elem]).astype(np.intp, copy=False), mask
-
-
-def global_pieces(S, i, address, elem, total, mask, cache, write):
-    """The elements behind global addresses: [(region, view, index, mask)], one per array touched."""
-    region = cache.get(S.space)
-    if region is not None:
-        piece = _global_piece(S, i, address, elem, total, mask, region)
-        if piece is not None:
-            return [piece]
-    first = _first_active(S, address, mask)
-    region = S.space.find(first, first + total)
-    if region is not None:
-        piece = _global_piece(S, i, address, elem, total, mask, region)
-        if piece is not None:
-            cache.clear()
-            cache[S.space] = region
-            return [piece]
-    return _split_by_region(S, i, address, elem, total, mask, write)
-
-
-def _first_active(S, address, mask) -> int:
-    if address.size == 1:
-        return int(address.item())
-    if mask is None:
-        return int(address.flat[0])
-    both, m = np.broadcast_arrays(address, mask)
-    return int(both.reshape(-1)[int(np.argmax(m))])
-
-
-def _split_by_region(S, i, address, elem, total, mask, write):
-    """Lanes that point into different arrays are served one array at a time."""
-    left = np.ones(1, BOOL) if mask is None else mask
-    pieces = []
-    while left.any():
-        first = _first_active(S, address, left)
-        region = S.space.find(first, first + total)
-        if region is None or first % total:
-            raise_fault(S, i, address, total, left, write, "global")
-        inside = (address >= region.start) & (address + total <= region.start + region.nbytes)
-        here = inside & left
-        piece = _global_piece(S, i, address, elem, total, here, region)
-        if piece is None:
-            raise_fault(S, i, address, total, here, write, "global")
-        pieces.append(piece)
-        left = left & ~inside
-    return pieces
-
-
-def buffer_pieces(S, i, address, elem, total, mask, space, write):
-    """The elements behind shared or local addresses: one piece."""
-    buffer = S.shared if space == "shared" else S.local
-    view, offset = buffer.view(elem)
-    rel = address - buffer.base
-    limit = buffer.nbytes - total
-    if not _inside(rel, limit, total):
-        rel = _forgiven(rel, limit, total, mask)
-        if rel is None:
-            raise_fault(S, i, address, total, mask, write, space)
-    index = (rel >> SHIFT[elem]).astype(np.intp, copy=False) + offset
-    return [(None, view, index, mask)]
-
-
-def pieces_of(S, i, space, address, elem, total, mask, cache, write):
-    """[(region or None, view, index, mask)] for an access in any state space."""
-    if space == "shared" or space == "local":
-        return buffer_pieces(S, i, address, elem, total, mask, space, write)
-    if space != "generic":
-        return global_pieces(S, i, address, elem, total, mask, cache, write)
-    out = []
-    for name, here, sub in generic_spaces(S, address, mask):
-        out += pieces_of(S, i, name, here, elem, total, sub, cache, write)
-    return out
-
-
-def generic_spaces(S, address, mask):
-    """[(space, address in that space, mask)] behind generic addresses."""
-    low, high = int(address.min()), int(address.max())
-    if high < SHARED_WINDOW:
-        return [("global", address, mask)]
-    if low >= LOCAL_WINDOW:
-        return [("local", address - LOCAL_WINDOW, mask)]
-    if low >= SHARED_WINDOW and high < LOCAL_WINDOW:
-        return [("shared", address - SHARED_WINDOW, mask)]
-    out = []
-    for name, lowest, highest, window in (
-        ("global", -(1 << 62), SHARED_WINDOW, 0),
-        ("shared", SHARED_WINDOW, LOCAL_WINDOW, SHARED_WINDOW),
-        ("local", LOCAL_WINDOW, 1 << 62, LOCAL_WINDOW),
-    ):
-        here = (address >= lowest) & (address < highest)
-        if mask is not None:
-            here = here & mask
-        if here.any():
-            out.append((name, address - window, here))
-    return out
-
-
-def gather(pieces, n: int) -> list[np.ndarray]:
-    """n consecutive elements at every index; where pieces are several, each serves its lanes."""
-    if len(pieces) == 1:
-        _, view, index, _ = pieces[0]
-        return [view.take(index if k == 0 else index + k) for k in range(n)]
-    out = None
-    for _, view, index, mask in pieces:
-        values = [view.take(index + k) for k in range(n)]
-        if out is None:
-            out = values
-        else:
-            out = [np.where(mask, v, o) for v, o in zip(values, out, strict=True)]
-    return out
-
-
-def scatter(pieces, values: list[np.ndarray]) -> None:
-    """Store consecutive elements at every index; of several threads at one word the last wins."""
-    for region, view, index, mask in pieces:
-        if region is not None:
-            region.written = True
-        for k, value in enumerate(values):
-            where = index + k if k else index
-            if mask is None:
-                if where.shape != value.shape:
-                    where, value = np.broadcast_arrays(where, value)
-                view[where] = value
-            else:
-                where, value, m = np.broadcast_arrays(where, value, mask)
-                view[where[m]] = value[m]
-
+from .params import param_load, param_store
+from .ptx import Imm, Instruction, Reg, Sym, Vec
 
 # ------------------------------------------------------------------ ld and st
 
@@ -232,14 +32,14 @@ def load_step(i: Instruction, code):
     if isinstance(memory, Vec):
         memory = memory.items[0]
     if space == "param" and isinstance(memory.base, Sym):
-        return _param_load(i, code)
+        return param_load(i, code)
     n = vector_length(i)
     dtype = element_dtype(i)
     elem, total = dtype.itemsize, dtype.itemsize * n
     items = destination.items if isinstance(destination, Vec) else (destination,)
     puts = [putter(i, item) for item in items]
     address_of = address_getter(i, memory)
-    guard = _guard(i)
+    guard = guard_getter(i)
     signed = dtype if dtype.kind == "i" else None
     cache: dict = {}
     single = puts[0] if n == 1 else None
@@ -278,14 +78,14 @@ def store_step(i: Instruction, code):
     if isinstance(memory, Vec):
         memory = memory.items[0]
     if space == "param" and isinstance(memory.base, Sym):
-        return _param_store(i)
+        return param_store(i)
     n = vector_length(i)
     dtype = UNSIGNED[element_dtype(i).itemsize]
     elem, total = dtype.itemsize, dtype.itemsize * n
     items = source.items if isinstance(source, Vec) else (source,)
     gets = [getter(i, item, dtype) for item in items]
     address_of = address_getter(i, memory)
-    guard = _guard(i)
+    guard = guard_getter(i)
     cache: dict = {}
 
     def step(S, R):
@@ -301,81 +101,6 @@ def store_step(i: Instruction, code):
         check_writable(S, i, pieces)
         S.writes += 1
         scatter(pieces, [g(S, R) for g in gets])
-
-    return step
-
-
-def check_writable(S, i: Instruction, pieces) -> None:
-    """Refuse to write into a read-only argument."""
-    for region, _, _, _ in pieces:
-        if region is not None and not region.writable:
-            raise_fault(S, i, None, 0, None, True, "read-only", region)
-
-
-# ------------------------------------------------------------------ param
-
-
-def _param_key(memory: Mem) -> tuple[str, int]:
-    return memory.base.name, memory.base.offset + memory.offset
-
-
-def _param_load(i: Instruction, code):
-    """ld.param: the kernel's parameters, or arguments and results of a call."""
-    name, offset = _param_key(i.operands[1])
-    dtype = element_dtype(i)
-    destination = i.operands[0]
-    items = destination.items if isinstance(destination, Vec) else (destination,)
-    puts = [putter(i, item) for item in items]
-    size = dtype.itemsize
-    if code.function.entry and any(p.name == name for p in code.function.params):
-
-        def from_kernel(S, R):
-            for n, put in enumerate(puts):
-                put(S, R, S.parameter(name, offset + n * size, dtype))
-
-        return from_kernel
-
-    def step(S, R):
-        for n, put in enumerate(puts):
-            put(S, R, read_param(S.frame.params, name, offset + n * size, dtype))
-
-    return step
-
-
-def read_param(params: dict, name: str, offset: int, dtype: np.dtype) -> np.ndarray:
-    """A value of a call's parameter buffer, put together from bytes where widths differ."""
-    entries = params.get(name, {})
-    value = entries.get(offset)
-    if value is not None and value.dtype.itemsize == dtype.itemsize:
-        return value.view(dtype)
-    wide = UNSIGNED[dtype.itemsize]
-    out = np.zeros(1, wide)
-    for k in range(dtype.itemsize):
-        for start, stored in entries.items():
-            at = offset + k - start
-            if 0 <= at < stored.dtype.itemsize:
-                unsigned = stored.view(UNSIGNED[stored.dtype.itemsize])
-                byte = (unsigned >> unsigned.dtype.type(8 * at)) & unsigned.dtype.type(0xFF)
-                out = out | (byte.astype(wide) << wide.type(8 * k))
-                break
-    return out.view(dtype)
-
-
-def _param_store(i: Instruction):
-    name, offset = _param_key(i.operands[0])
-    dtype = UNSIGNED[element_dtype(i).itemsize]
-    source = i.operands[1]
-    items = source.items if isinstance(source, Vec) else (source,)
-    gets = [getter(i, item, dtype) for item in items]
-
-    def step(S, R):
-        entries = S.frame.params.setdefault(name, {})
-        for n, get in enumerate(gets):
-            value, key = get(S, R), offset + n * dtype.itemsize
-            old = entries.get(key)
-            if S.mask is not None and old is not None and old.dtype == value.dtype:
-                value = np.where(S.mask, value, old)
-            entries[key] = value
 
     return step
 
@@ -400,7 +125,7 @@ def atomic_step(i: Instruction, code):
     memory = operands.pop(0)
     gets = [getter(i, o, unsigned) for o in operands[: 2 if op == "cas" else 1]]
     address_of = address_getter(i, memory)
-    guard = _guard(i)
+    guard = guard_getter(i)
     cache: dict = {}
     size = dtype.itemsize
 
@@ -463,7 +188,7 @@ def copy_step(i: Instruction, code):
         ignore = None
         small = isinstance(extra, (Imm, Reg)) and not (isinstance(extra, Reg) and extra.size == 8)
         source_size = getter(i, extra, np.dtype(np.uint32)) if small else None
-    guard = _guard(i)
+    guard = guard_getter(i)
     cache: dict = {}
 
     def step(S, R):

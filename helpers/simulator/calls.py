@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from .accesses import pieces_of
+from .elements import pieces_of
 from .errors import SimulatorError
 from .operands import unsupported
 from .ptx import Instruction

@@ -10,10 +10,11 @@ import numpy as np
 
 from . import program, ptx, ptxas
 from .arguments import Argument, check_arguments, check_geometry
+from .code import Code
 from .compiler import Compiled, compile_ptx
 from .errors import SimulatorError
 from .layout import Layout, batches
-from .machine import Code, Machine
+from .machine import Machine
 from .memory import FUNCTION_WINDOW, SHARED_BASE, AddressSpace, Buffer
 from .ptx import Imm, Module, Variable
 from .report import Report

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .accesses import element_dtype, space_of, vector_length
+from .elements import element_dtype, space_of, vector_length
 from .errors import SimulatorError
 from .linear import LinearForms
 from .memory import SHARED_BASE

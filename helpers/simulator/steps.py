@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import accesses, calls, warps
+from . import accesses, calls, elements, warps
 from .instructions import operation
 from .operands import BOOL, getter, putter, unsupported
 from .program import destination_count
@@ -163,7 +163,7 @@ def _mov(i: Instruction):
 def _cvta(i: Instruction, code):
     """cvta: between the addresses of a state space and generic ones."""
     space = next(m for m in i.modifiers if m in ("global", "shared", "local", "const", "param"))
-    window = accesses.WINDOWS.get(space, 0)
+    window = elements.WINDOWS.get(space, 0)
     destination, source = i.operands
     if isinstance(source, Sym) or window == 0:
         get = getter(i, source, np.dtype(np.uint64))
@@ -186,7 +186,7 @@ def _cvta(i: Instruction, code):
 
 def _isspacep(i: Instruction, code):
     """isspacep: does a generic address lie in a state space?"""
-    window = accesses.WINDOWS.get(i.modifiers[-1].split("__")[0], 0)
+    window = elements.WINDOWS.get(i.modifiers[-1].split("__")[0], 0)
     get = getter(i, i.operands[1], np.dtype(np.int64))
     put = putter(i, i.operands[0])
 
@@ -195,7 +195,7 @@ def _isspacep(i: Instruction, code):
         if window:
             inside = (address >= window) & (address < 2 * window)
         else:
-            inside = address < accesses.SHARED_WINDOW
+            inside = address < elements.SHARED_WINDOW
         put(S, R, inside)
 
     return step

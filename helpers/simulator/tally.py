@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 
 from . import counters
-from .accesses import generic_spaces
+from .elements import generic_spaces
 from .ptx import Instruction
 
 TRACE_BYTES = 64 << 20

@@ -43,7 +43,7 @@ def release(S, parked: list[Parked]) -> list:
     for); a warp's when every named lane that is alive has. Raises SimulatorError ("barrier") if
     nothing can go on.
     """
-    from .machine import Group
+    from .code import Group
 
     alive = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
     for p in parked:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from . import tensor_cores
-from .accesses import _guard, active_mask, buffer_pieces, gather, generic_spaces, scatter, space_of
+from .elements import (
+    active_mask,
+    buffer_pieces,
+    gather,
+    generic_spaces,
+    guard_getter,
+    scatter,
+    space_of,
+)
 from .operands import BOOL, address_getter, getter, putter, unsupported
 from .ptx import Imm, Instruction, Reg, Vec
 
@@ -40,7 +48,7 @@ def _step(i, compute, sources, destinations):
     """A step that fetches `sources` as lanes, computes, and writes back."""
     gets = [getter(i, o, d) for o, d in sources]
     puts = [putter(i, o) for o in destinations]
-    guard = _guard(i)
+    guard = guard_getter(i)
 
     def step(S, R):
         p = guard(S, R) if guard is not None else None
@@ -276,9 +284,7 @@ def mma_step(i: Instruction, code):
 
     def step(S, R):
         lanes = [[S.layout.lanes(g(S, R)) for g in group] for group in groups]
-        out = tensor_cores.mma(
-            shape, a_type, b_type, d_type, c_type, *lanes, saturate=saturate
-        )
+        out = tensor_cores.mma(shape, a_type, b_type, d_type, c_type, *lanes, saturate=saturate)
         for put, value in zip(puts, out, strict=True):
             put(S, R, S.layout.threads(value))
 
