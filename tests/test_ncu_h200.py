@@ -1,6 +1,7 @@
 """26 kernels whose outputs and counters were recorded on an H200, on the simulator and on a GPU.
 
-`data/ncu_h200/cases.json` holds the sources and what Nsight Compute counted; `arrays_*.npz` the inputs
+`data/ncu_h200/cases.json` holds the sources and what Nsight Compute counted; `arrays_*.npz` the
+inputs
 (`NAME/INDEX/in`; outputs are poisoned) and what the GPU wrote (`NAME/INDEX/out`).
 """
 
@@ -107,7 +108,5 @@ def test_outputs_on_this_gpu(name, arrays):
     args, outputs = arguments(case, arrays)
     args = [cp.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
     kernel = cp.RawKernel(case["source"], case["entry"], options=tuple(case["opts"]))
-    kernel(
-        tuple(case["grid"]), tuple(case["block"]), tuple(args), shared_mem=case["shared_mem"]
-    )
+    kernel(tuple(case["grid"]), tuple(case["block"]), tuple(args), shared_mem=case["shared_mem"])
     check_outputs(case, args, outputs)

@@ -49,20 +49,23 @@ def check_geometry(entry: str, grid, block, function: Function):
     if threads > MAX_THREADS:
         raise SimulatorError(
             "launch",
-            f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more than the "
+            f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more "
+            "than the "
             f"{MAX_THREADS:,} that a block may have: use a smaller block and a larger grid.",
         )
     for axis, size, most in zip("xyz", block, MAX_BLOCK, strict=True):
         if size > most:
             raise SimulatorError(
                 "launch",
-                f"{entry}: a block of {size:,} threads along {axis} is more than the {most:,} allowed.",
+                f"{entry}: a block of {size:,} threads along {axis} is more than the {most:,} "
+                "allowed.",
             )
     for axis, size, most in zip("xyz", grid, MAX_GRID, strict=True):
         if size > most:
             raise SimulatorError(
                 "launch",
-                f"{entry}: a grid of {size:,} blocks along {axis} is more than the {most:,} allowed: "
+                f"{entry}: a grid of {size:,} blocks along {axis} is more than the {most:,} "
+                "allowed: "
                 "put the long direction along x.",
             )
     bound = function.bounds.get("maxntid")
@@ -142,7 +145,8 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
             return array  # refused below: a value passes as a scalar
         raise SimulatorError(
             "argument",
-            f"{where} is declared as {declared.declaration if declared else param.type!r}, a value, but "
+            f"{where} is declared as {declared.declaration if declared else param.type!r}, a "
+            "value, but "
             f"is an array of shape {array.shape}: pass a NumPy scalar such as np.int32(4).",
         )
     if not array.flags.c_contiguous:
@@ -185,7 +189,8 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
             return (0).to_bytes(8, "little")  # a null pointer
         raise SimulatorError(
             "argument",
-            f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass a NumPy array.",
+            f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass a NumPy "
+            "array.",
         )
     if isinstance(arg, bool):
         arg = np.bool_(arg)
@@ -194,7 +199,8 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
         if arg.dtype.itemsize != param.size and isinstance(arg, (np.int64, np.float64)):
             raise SimulatorError(
                 "argument",
-                f"{where} is declared as `{kind}`, but is a Python {type(arg.item()).__name__}, which is "
+                f"{where} is declared as `{kind}`, but is a Python {type(arg.item()).__name__}, "
+                "which is "
                 f"passed as {arg.dtype}: write np.{_numpy(declared, param)}({arg}).",
             )
     if not isinstance(arg, (np.generic, np.ndarray)):
@@ -205,7 +211,8 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
     if raw.nbytes != param.size:
         raise SimulatorError(
             "argument",
-            f"{where} is declared as `{kind}` ({param.size} bytes), but is {raw.dtype} ({raw.nbytes} bytes): "
+            f"{where} is declared as `{kind}` ({param.size} bytes), but is {raw.dtype} "
+            f"({raw.nbytes} bytes): "
             f"pass np.{_numpy(declared, param)}(...).",
         )
     if declared and declared.dtypes and declared.vector == 1:

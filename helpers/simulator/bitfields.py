@@ -101,6 +101,14 @@ def _fns(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, "b32 u32 s32", "b32")
 
 
+def _used_bits(kind: str) -> np.uint32:
+    """The bits of a field's position and length that count: 8, but all for 64-bit registers.
+
+    The manual leaves numbers above 255 open; this is what an H200 does with them.
+    """
+    return _U32(0xFF) if width(kind) == 32 else _NONE
+
+
 def _bfe(modifiers: tuple[str, ...]) -> Operation | None:
     """`bfe`: `length` bits from `start` on, sign- or zero-extended."""
     if modifiers not in (("u32",), ("s32",), ("u64",), ("s64",)):
@@ -109,10 +117,11 @@ def _bfe(modifiers: tuple[str, ...]) -> Operation | None:
     dtype, bits = TYPES[kind], _U32(width(kind))
     # a signed shift must leave a sign bit; an unsigned one may shift everything out
     most = _U32(bits - 1) if kind[0] == "s" else bits
+    used = _used_bits(kind)
 
     def evaluate(a: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
-        start = np.minimum(start & _U32(0xFF), most).astype(dtype)
-        length = length & _U32(0xFF)
+        start = np.minimum(start & used, most).astype(dtype)
+        length = length & used
         unused = (bits - np.minimum(length, bits)).astype(dtype)
         field = (a >> start) << unused
         return np.where(length == 0, dtype.type(0), field >> np.minimum(unused, dtype.type(most)))
@@ -125,11 +134,11 @@ def _bfi(modifiers: tuple[str, ...]) -> Operation | None:
     if modifiers not in (("b32",), ("b64",)):
         return None
     (kind,) = modifiers
-    dtype, bits = TYPES[kind], _U32(width(kind))
+    dtype, bits, used = TYPES[kind], _U32(width(kind)), _used_bits(kind)
 
     def evaluate(a: np.ndarray, b: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
-        start = (start & _U32(0xFF)).astype(dtype)
-        length = np.minimum(length & _U32(0xFF), bits).astype(dtype)
+        start = (start & used).astype(dtype)
+        length = np.minimum(length & used, bits).astype(dtype)
         mask = ~(~dtype.type(0) << length) << start
         return b & ~mask | a << start & mask
 

@@ -127,7 +127,8 @@ def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     )
     raise SimulatorError(
         "assert",
-        f"{S.entry}, line {i.line}: assertion `{message}` failed in thread {thread} of block {block}.",
+        f"{S.entry}, line {i.line}: assertion `{message}` failed in thread {thread} of block "
+        f"{block}.",
         i.line,
     )
 

@@ -73,7 +73,8 @@ class Control:
             where = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
             raise SimulatorError(
                 "trap",
-                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} ran into a trap "
+                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} ran into a "
+                "trap "
                 f"instruction (__trap(), or code that the compiler found unreachable)."
                 f"{part_written(S)}",
                 end.line,
@@ -121,7 +122,6 @@ class Control:
                 )
 
     def _call(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
-        S = self.S
         results, function, arguments = call_target(end)
         if isinstance(function, Reg):
             return self._indirect_call(group, block, end, R, results, function, arguments)
@@ -227,7 +227,8 @@ class Control:
     # ------------------------------------------------------------------ faults
 
     def _check_bypass(self, group: Group, block: int) -> None:
-        """Threads left the kernel while others of their block wait at a barrier they went around."""
+        """Threads left the kernel while others of their block wait at a barrier they went "
+        "around."""
         S = self.S
         code = group.frame.code
         for parked in self.parked:
@@ -249,8 +250,10 @@ class Control:
             left = S.layout.locate(both if group.mask is None else group.mask & both)
             raise SimulatorError(
                 "barrier",
-                f"{S.entry}, line {parked.instruction.line}: thread {waiting[1]} of block {waiting[0]} "
-                f"waits at a barrier that thread {left[1]} never reaches: move the barrier out of the "
+                f"{S.entry}, line {parked.instruction.line}: thread {waiting[1]} of block "
+                f"{waiting[0]} "
+                f"waits at a barrier that thread {left[1]} never reaches: move the barrier out "
+                "of the "
                 f"branch or loop, so that every thread of the block passes it.{part_written(S)}",
                 parked.instruction.line,
             )
@@ -266,7 +269,8 @@ class Control:
         more = "" if why else ", or give launch() a larger max_steps"
         raise SimulatorError(
             "endless_loop",
-            f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); check the "
+            f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); "
+            "check the "
             f"condition that should end it{more}.{part_written(S)}",
             line,
         )

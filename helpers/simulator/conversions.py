@@ -35,6 +35,7 @@ from helpers.simulator.rounding import (
     MODES,
     U16,
     U64,
+    Format,
     encode,
     step,
     to_odd,
@@ -150,19 +151,33 @@ def _rounded_to_float(to: str, source: str, mode: str) -> Callable:
         return _to_f64_directed(source, mode)
     quick: dict[tuple[str, str], Callable] = {
         ("f32", "f16"): widen_f16,
-        ("f32", "bf16"): lambda a: canonical(widen_bf16(a)),
+        ("f32", "bf16"): widen_bf16,  # NaNs keep their bits (seen on an H200)
         ("f32", "f32"): _narrow_to_f32,
         ("f16", "f16"): narrow_to_f16,
         ("f16", "f32"): narrow_to_f16,
-        ("f16", "f64"): narrow_to_f16,
         ("bf16", "f32"): narrow_to_bf16,
     }
     if mode == "rn" and (to, source) in quick:
         return quick[to, source]
-    if mode == "rn" and to == "f32":
-        return _narrow_to_f32  # one correct rounding from f64 and from every integer type
+    if mode == "rn" and to == "f32" and source in _INTEGERS:
+        return lambda a: a.astype(F32)  # one correct rounding, also of 64 bits
     widen, dtype, form = _to_double(source), TYPES[to], FORMATS[to]
+    if source == "f64":
+        return lambda a: _keep_nan(a, encode(a, form, mode), form).view(dtype)
     return lambda a: encode(widen(a), form, mode).view(dtype)
+
+
+def _keep_nan(a: np.ndarray, bits: np.ndarray, form: Format) -> np.ndarray:
+    """Conversions from f64 keep a NaN's sign and upper bits, and quiet it (seen on an H200)."""
+    nan = np.isnan(a)
+    if not np.count_nonzero(nan):
+        return bits
+    word = bits.dtype.type
+    fraction = (a.view(U64) >> np.uint64(52 - form.fraction)).astype(bits.dtype)
+    fraction &= word((1 << form.fraction) - 1)
+    quiet = word(form.nan & ~((1 << form.fraction - 1) - 1))
+    sign = np.signbit(a) * word(form.nan + 1)
+    return np.where(nan, sign | quiet | fraction, bits)
 
 
 def _rounded_to_whole(kind: str, rounding: str) -> Callable:

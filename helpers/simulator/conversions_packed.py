@@ -20,6 +20,7 @@ from helpers.simulator.instruction_types import Operation, signature
 from helpers.simulator.rounding import F64, FORMATS, U16, U32, encode
 
 _16 = np.uint32(16)
+_NAN_TF32 = np.uint32(0x7FFFE000)
 
 
 def _pair(kind: str, flags: list[str]) -> Callable:
@@ -55,7 +56,9 @@ def _tf32(flags: list[str]) -> Callable:
             rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
         if "relu" in flags:
             rounded = np.where(np.signbit(a), np.uint32(0), rounded)
-        return np.where(np.isnan(a), np.uint32(0x7FFFFFFF), rounded)
+        # Seen on an H200: rna keeps a NaN's upper bits, the others give one NaN.
+        nan = bits & np.uint32(0xFFFFE000) | np.uint32(0x400000) if "rna" in flags else _NAN_TF32
+        return np.where(np.isnan(a), nan, rounded)
 
     return convert
 

@@ -93,7 +93,8 @@ def _global_piece(S, i, address, elem, total, mask, region):
 
 
 def global_pieces(S, i, address, elem, total, mask, cache, write):
-    """The elements behind global addresses: [(region, view, index, mask)], one per array touched."""
+    """The elements behind global addresses: [(region, view, index, mask)], one per array "
+    "touched."""
     region = cache.get(S.space)
     if region is not None:
         piece = _global_piece(S, i, address, elem, total, mask, region)

@@ -75,9 +75,11 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
         first = _value(S, address, bad)
         raise SimulatorError(
             "misaligned",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} at byte address "
+            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} at byte "
+            "address "
             f"{first % 4096} (mod 4096), which is not a multiple of {total}: "
-            f"a vector access needs an index and a row length that keep it aligned.{part_written(S)}",
+            "a vector access needs an index and a row length that keep it "
+            f"aligned.{part_written(S)}",
             i.line,
         )
     first = _value(S, address, bad)
@@ -117,7 +119,8 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
     if first % total and low <= first and first + total <= high:
         raise SimulatorError(
             "misaligned",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} in {space} memory "
+            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} in "
+            f"{space} memory "
             f"at byte {first - low}, which is not a multiple of {total}: keep rows and indices "
             f"of vector accesses aligned.{part_written(S)}",
             i.line,
@@ -137,7 +140,8 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
             count, unit = length // size, f"words of {size} bytes"
     raise SimulatorError(
         "out_of_bounds",
-        f"{_at(S, i)}: out-of-bounds {verb} {name}[{index}] by {_where(S, i, bad)}: {name} has {count} "
+        f"{_at(S, i)}: out-of-bounds {verb} {name}[{index}] by {_where(S, i, bad)}: {name} has "
+        f"{count} "
         f"{unit} in {space} memory (a block has {buffer.nbytes} bytes of it); correct the index or "
         f"the size.{part_written(S)}",
         i.line,

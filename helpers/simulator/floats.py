@@ -165,8 +165,7 @@ def fma_f32_flushing(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     total = _wide_fma(a, b, c)
     result = total.astype(F32)
     if _has_tie(total):
-        c = flush(c)
-        _repair(result, _ties(total), a, b, c)
+        _repair(result, _ties(total), a, b, flush(c))
     magnitudes = np.absolute(result)
     smallest = magnitudes.item(magnitudes.argmin())
     if smallest >= _SAFE_FMA:

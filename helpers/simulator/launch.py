@@ -28,7 +28,8 @@ ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
 class Prepared:
-    """A compiled module, and the code of its functions: made when first needed, for many launches."""
+    """A compiled module, and the code of its functions: made when first needed, for many "
+    "launches."""
 
     def __init__(self, compiled: Compiled):
         self.compiled = compiled
@@ -285,7 +286,8 @@ def launch(
         grid: blocks along (x, y, z); an int or a tuple of up to three.
         block: threads along (x, y, z); at most 1024 in all.
         args: C-contiguous NumPy arrays, read and written in place, and NumPy scalars.
-        options: compiler options such as ("-DTILE=8",); CuPy's own (-std=c++17, -ftz=true) are added.
+        options: compiler options such as ("-DTILE=8",); CuPy's own (-std=c++17, -ftz=true) are
+        added.
         shared_mem: bytes of dynamic shared memory.
         count: count and trace accesses; the results are the same without, and come sooner.
         max_dynamic_shared: bytes of dynamic shared memory that the kernel was opted in to; without
@@ -300,7 +302,8 @@ def launch(
         Report: counters in total and per source line, and the trace.
 
     Raises:
-        SimulatorError: its `kind` says what is wrong; the message names the kernel, the line and a mend.
+        SimulatorError: its `kind` says what is wrong; the message names the kernel, the line and a
+        mend.
     """
     compiled = compile_ptx(code, options, filename=filename, include_dirs=include_dirs)
     prepared = prepare(compiled)
@@ -345,23 +348,29 @@ def _check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> N
         raise SimulatorError(
             "launch",
             f"{entry}: {static:,} bytes of static __shared__ memory are more than the 48 KB "
-            f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern __shared__ with "
+            f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern "
+            "__shared__ with "
             "shared_mem= and an opt-in.",
         )
     if opted is None:
         if static + dynamic > DEFAULT_SHARED:
             raise SimulatorError(
                 "launch",
-                f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and {dynamic:,} "
-                f"dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a block may have without "
-                "an opt-in: set kernel.max_dynamic_shared_size_bytes first (at most 232,448), or use "
+                f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
+                f"{dynamic:,} "
+                f"dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a block may have "
+                "without "
+                "an opt-in: set kernel.max_dynamic_shared_size_bytes first (at most 232,448), "
+                "or use "
                 "smaller tiles.",
             )
     elif dynamic > opted or static + dynamic > MAX_SHARED:
         raise SimulatorError(
             "launch",
-            f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and {dynamic:,} dynamic) "
-            f"are more than this kernel may have ({opted:,} dynamic bytes by its opt-in, 232,448 in "
+            f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
+            f"{dynamic:,} dynamic) "
+            f"are more than this kernel may have ({opted:,} dynamic bytes by its opt-in, "
+            "232,448 in "
             "all): raise max_dynamic_shared_size_bytes or use smaller tiles.",
         )
 

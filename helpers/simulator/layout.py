@@ -1,7 +1,8 @@
 """How a batch of blocks is laid out in arrays.
 
 A register's value is an array that broadcasts to (block axes…, thread axes…), with size 1 along
-every axis that it does not vary along: a parameter has one element, threadIdx.x has blockDim.x. Grid and block
+every axis that it does not vary along: a parameter has one element, threadIdx.x has blockDim.x.
+Grid and block
 axes of extent 1 are left out. Work that the threads share is then done once, which is where most of
 the simulator's speed comes from.
 """

@@ -1,7 +1,8 @@
 """The schedule: runs a batch of blocks, all threads at once, and lets them diverge and meet again.
 
 Threads that stand at the same place form a group with a mask. The group at the lowest place (in the
-order of the program text, callers before callees) runs until it meets or passes another one, so threads
+order of the program text, callers before callees) runs until it meets or passes another one, so
+threads
 that diverged come together where their paths do. A group with mask None is every thread of
 the batch: that is the fast path, and most kernels never leave it for long.
 """
@@ -132,7 +133,7 @@ class Machine(Control):
                 S.tally.block((id(code), block), *S.active_numbers(group.mask))
             if watch:
                 group.visited |= 1 << block
-            for step, i in steps:
+            for step, _ in steps:
                 step(S, R)
             end = code.ends[block]
             if end is None:

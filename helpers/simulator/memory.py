@@ -1,8 +1,10 @@
 """The state spaces: global, const and param regions, and the per-block and per-thread buffers.
 
 A global address is a number in the simulator's own address space. Every root buffer (the array that
-owns the memory behind an argument) gets a slot of 2**36 bytes, aligned like an allocation of a GPU, and an
-argument that is a view keeps its offset in it; so the sectors that a warp touches are those of a GPU,
+owns the memory behind an argument) gets a slot of 2**36 bytes, aligned like an allocation of a
+GPU, and an
+argument that is a view keeps its offset in it; so the sectors that a warp touches are those of a
+GPU,
 however NumPy happened to align the array, and an index that runs off an array can never land in
 another one. Kernels read and write the caller's memory in place.
 """

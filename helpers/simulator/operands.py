@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import SimulatorError
 from .memory import UNSIGNED
-from .ptx import Imm, Instruction, Mem, Reg, Special, Sym, Vec
+from .ptx import Imm, Instruction, Mem, Part, Reg, Special, Sym, Vec
 
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
@@ -57,7 +57,8 @@ def unsupported(i: Instruction, why: str) -> SimulatorError:
     """The error for something that the simulator cannot execute."""
     return SimulatorError(
         "unsupported",
-        f"line {i.line}: the simulator {why}: `{i.text}`; run this kernel on a GPU, or write the line "
+        f"line {i.line}: the simulator {why}: `{i.text}`; run this kernel on a GPU, or write "
+        "the line "
         "another way",
         i.line,
     )
@@ -113,6 +114,15 @@ def getter(i: Instruction, operand, dtype: np.dtype):
             return np.array([S.address_of(name, i) + offset], np.int64).astype(dtype)
 
         return symbol
+    if isinstance(operand, Part):
+        narrow = np.dtype(f"{dtype.kind}{operand.size}")
+        slot, shift = operand.register.slot, np.uint32(operand.shift)
+
+        def part(S, R):
+            value = R[slot].view(np.uint32) >> shift
+            return value.astype(UNSIGNED[narrow.itemsize]).view(narrow).astype(dtype)
+
+        return part
     if isinstance(operand, Vec) and len(operand.items) == 1:
         return getter(i, operand.items[0], dtype)
     raise unsupported(i, f"cannot read the operand {operand!r}")
@@ -170,7 +180,8 @@ def putter(i: Instruction, operand):
     """put(S, R, value, predicate=None): write a destination register.
 
     Threads that do not execute the instruction keep their old value wherever it may still be
-    read: lanes whose `predicate` is false, and threads of other groups for which the register is live.
+    read: lanes whose `predicate` is false, and threads of other groups for which the register is
+    live.
     """
     if operand is None:
         return lambda S, R, value, predicate=None: None

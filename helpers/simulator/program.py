@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .errors import SimulatorError
-from .ptx import Function, Instruction, Mem, Reg, Sym, Vec
+from .ptx import Function, Instruction, Mem, Part, Reg, Sym, Vec
 
 # Instructions whose first operand is not a destination.
 NO_DESTINATION = frozenset(
@@ -40,6 +40,8 @@ def _registers(operand) -> int:
         return bits
     if isinstance(operand, Mem):
         return _registers(operand.base)
+    if isinstance(operand, Part):
+        return 1 << operand.register.slot
     return 0
 
 
@@ -124,7 +126,7 @@ def build(f: Function) -> Graph:
     # A label at the very end of a function means "return".
     exit_needed = any(at >= end for at in f.labels.values())
     last = code[-1] if code else None
-    if exit_needed or last is None or not (last.opcode in ("ret", "exit", "trap", "bra", "brx")):
+    if exit_needed or last is None or last.opcode not in ("ret", "exit", "trap", "bra", "brx"):
         blocks.append(Block(len(blocks), end, end))
         block_at[end] = len(blocks) - 1
     graph = Graph(f, blocks, block_at)
@@ -192,7 +194,8 @@ def _reachability(blocks: list[Block]) -> None:
 def run_order(blocks: list[Block]) -> list[int]:
     """Blocks in an order in which threads that diverged wait for each other where paths join.
 
-    A block comes behind all that lead to it, loops aside, and a loop's blocks come before what follows
+    A block comes behind all that lead to it, loops aside, and a loop's blocks come before what
+    follows
     the loop: the order of the text, mended where the compiler moved code out of line.
     """
     return _order(blocks, list(range(len(blocks))), 0)
@@ -209,8 +212,7 @@ def _order(blocks: list[Block], inside: list[int], entry: int) -> list[int]:
         heads = [
             n
             for n in part
-            if n == entry
-            or any(n in blocks[m].after for m in members if m not in part)
+            if n == entry or any(n in blocks[m].after for m in members if m not in part)
         ]
         head = min(heads, default=min(part))
         rest = sorted(set(part) - {head})

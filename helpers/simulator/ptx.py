@@ -27,6 +27,15 @@ class Reg:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A byte (b0 … b3) or half (h0, h1) of a 32-bit register, in a video instruction."""
+
+    register: Reg
+    size: int  # bytes
+    shift: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
 class Imm:
     """A literal. `value` is an int, or a float with `bits` when written as 0f… or 0d…."""
 

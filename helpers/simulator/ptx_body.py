@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .ptx import TYPE_SIZES, Imm, Instruction, Mem, Reg, Special, Sym, Variable, Vec
+from .ptx import TYPE_SIZES, Imm, Instruction, Mem, Part, Reg, Special, Sym, Variable, Vec
 from .ptx_text import LABEL, immediate, matching, parse_int, split_operands, statement_end
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Body:
             reg = self.operand(text[1:])
             if isinstance(reg, Imm):
                 return Imm(-reg.value)
+        m = re.match(r"^([\w$%]+)\.([bh])([0-3])$", text)
+        if m and self.lookup(m.group(1)) is not None:
+            size = 1 if m.group(2) == "b" else 2
+            return Part(self.lookup(m.group(1)), size, 8 * size * int(m.group(3)))
         if text.startswith("%"):
             return Special(text[1:])
         m = re.match(r"^generic\((.*)\)$", text)

@@ -1,9 +1,12 @@
 """What ptxas changes on the way from PTX to machine code, as far as counters show it.
 
 PTX is not what the hardware runs: the assembler joins neighbouring shared accesses into wider ones,
-turns a small `if` into predicated instructions, and puts idle loads in front of asynchronous copies. Since the
-counters are to be those of the hardware, these habits are modelled here: `annotate` writes them into
-the instructions (`plan`, `predicated_off`). The rules were found with Nsight Compute and from machine
+turns a small `if` into predicated instructions, and puts idle loads in front of asynchronous
+copies. Since the
+counters are to be those of the hardware, these habits are modelled here: `annotate` writes them
+into
+the instructions (`plan`, `predicated_off`). The rules were found with Nsight Compute and from
+machine
 code; results never depend on them.
 """
 

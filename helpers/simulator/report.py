@@ -148,7 +148,8 @@ class Report:
         if tally.trace_cut:
             raise SimulatorError(
                 "launch",
-                f"{self.entry}: the trace of this launch was dropped, since it grew beyond its memory: "
+                f"{self.entry}: the trace of this launch was dropped, since it grew beyond its "
+                "memory: "
                 "trace a smaller grid, or pass a larger trace_bytes to launch().",
             )
         for access in tally.trace:
@@ -200,9 +201,8 @@ class Report:
         name = plain_name(variable.name)
         m = re.search(
             r"__shared__[^;]*?\b(float4|float2|int4|int2|uint4|uint2|double|half2|half|__half|float|"
-            r"unsigned char|unsigned short|unsigned int|unsigned|char|short|long long|int)\b[^;]*?\b"
-            + re.escape(name)
-            + r"\s*\[",
+            r"unsigned char|unsigned short|unsigned int|unsigned|char|short|long long|int)\b"
+            r"[^;]*?\b" + re.escape(name) + r"\s*\[",
             self.source,
         )
         sizes = {"float4": 16, "int4": 16, "uint4": 16, "float2": 8, "int2": 8, "uint2": 8,

@@ -44,12 +44,14 @@ class Format:
     """A floating-point format as bits in an unsigned integer array.
 
     `nearest` rounds float64 to the nearest number, ties to even, and gives its bits; `value` is
-    the float64 of such bits; `nan` is the pattern every NaN result takes.
+    the float64 of such bits; `nan` is the pattern every NaN result takes; `fraction` is the
+    number of explicit fraction bits.
     """
 
     nearest: Callable[[np.ndarray], np.ndarray]
     value: Callable[[np.ndarray], np.ndarray]
     nan: int
+    fraction: int
 
 
 def step(bits: np.ndarray, where: np.ndarray, away: np.ndarray | bool) -> np.ndarray:
@@ -102,12 +104,18 @@ def widen_bf16(bits: np.ndarray) -> np.ndarray:
     return (bits.astype(U32) << np.uint32(16)).view(F32)
 
 
-_F32 = Format(
-    lambda values: values.astype(F32).view(U32), lambda bits: bits.view(F32).astype(F64), 0x7FFFFFFF
-)
-_F16 = Format(
-    lambda values: values.astype(F16).view(U16), lambda bits: bits.view(F16).astype(F64), 0x7FFF
-)
-_BF16 = Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF)
-
-FORMATS: dict[str, Format] = {"f32": _F32, "f16": _F16, "bf16": _BF16}
+FORMATS: dict[str, Format] = {
+    "f32": Format(
+        lambda values: values.astype(F32).view(U32),
+        lambda bits: bits.view(F32).astype(F64),
+        0x7FFFFFFF,
+        23,
+    ),
+    "f16": Format(
+        lambda values: values.astype(F16).view(U16),
+        lambda bits: bits.view(F16).astype(F64),
+        0x7FFF,
+        10,
+    ),
+    "bf16": Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF, 7),
+}

@@ -13,7 +13,7 @@ from . import accesses, calls, elements, warps
 from .instructions import operation
 from .operands import BOOL, getter, putter, unsupported
 from .program import destination_count
-from .ptx import Instruction, Mem, Reg, Sym, Vec
+from .ptx import Instruction, Mem, Part, Reg, Sym, Vec
 
 IGNORED = frozenset(
     "membar fence prefetch prefetchu discard applypriority nanosleep pmevent setmaxnreg "
@@ -47,6 +47,8 @@ def pure_step(i: Instruction):
         raise unsupported(i, f"does not know the instruction {i.name}")
     n = destination_count(i)
     sources = i.operands[n:]
+    if isinstance(i.operands[0], Part):
+        return _merged(i, op)
     if len(sources) != len(op.inputs):
         raise unsupported(i, f"expects {len(op.inputs)} source operands here")
     gets = [getter(i, s, d) for s, d in zip(sources, op.inputs, strict=True)]
@@ -83,6 +85,24 @@ def pure_step(i: Instruction):
         a, b, c = gets
         return lambda S, R: put(S, R, evaluate(a(S, R), b(S, R), c(S, R)))
     return lambda S, R: put(S, R, evaluate(*[g(S, R) for g in gets]))
+
+
+def _merged(i: Instruction, op):
+    """A video instruction that replaces one part of its last operand ("Video Instructions")."""
+    part, *sources = i.operands
+    *gets, base = [
+        getter(i, s, d) for s, d in zip(sources, (*op.inputs, np.dtype(np.uint32)), strict=True)
+    ]
+    put = putter(i, part.register)
+    keep = np.uint32(~(((1 << 8 * part.size) - 1) << part.shift) & 0xFFFFFFFF)
+    shift, guard = np.uint32(part.shift), predicate_getter(i)
+
+    def step(S, R):
+        value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32) << shift
+        merged = (base(S, R) & keep) | (value & ~keep)
+        put(S, R, merged, guard(S, R) if guard is not None else None)
+
+    return step
 
 
 def _general(i: Instruction, op, gets):

@@ -41,7 +41,7 @@ class CountedLoop:
 
     def rounds(self, S, R) -> np.ndarray | None:
         """Rounds that every thread still makes, counting the one that it is about to begin."""
-        dtype = np.dtype((np.int32 if self.signed else np.uint32))
+        dtype = np.dtype(np.int32 if self.signed else np.uint32)
         if self.counter.size == 8:
             dtype = np.dtype(np.int64 if self.signed else np.uint64)
         i = getter(self.tail, self.counter, dtype)(S, R).astype(np.int64)

@@ -39,15 +39,21 @@ def _finish(exact: np.ndarray, kind: str, clamp: bool) -> np.ndarray:
     return saturate(exact, kind) if clamp else exact.astype(TYPES[kind])
 
 
-def _with_second(first: Callable, operands: str, kind: str, second: str | None) -> Operation:
-    """The instruction, followed by the optional second operation with one more operand."""
+def _with_second(
+    first: Callable, operands: str, kind: str, second: str | None, between: str | None = None
+) -> Operation:
+    """The instruction, followed by the optional second operation with one more operand.
+
+    `between` is the type in which the second operation reads the first one's result.
+    """
     if second is None:
         return signature(first, operands, kind)
     combine = _COMBINE[second]
-    dtype = TYPES[kind]
+    dtype, middle = TYPES[kind], TYPES[between or kind]
 
     def evaluate(*inputs: np.ndarray) -> np.ndarray:
-        return combine(first(*inputs[:-1]).astype(_I64), inputs[-1].astype(_I64)).astype(dtype)
+        result = first(*inputs[:-1]).view(middle).astype(_I64)
+        return combine(result, inputs[-1].astype(_I64)).astype(dtype)
 
     return signature(evaluate, f"{operands} {kind}", kind)
 
@@ -69,7 +75,10 @@ def _scalar(opcode: str) -> Builder:
         def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return _finish(combine(a.astype(_I64), b.astype(_I64)), kind, clamp)
 
-        return _with_second(evaluate, f"{a_kind} {b_kind}", kind, rest[0] if rest else None)
+        # An absolute difference that fills the sign bit still counts as positive (seen on an H200).
+        between = "u32" if opcode == "absdiff" else None
+        second = rest[0] if rest else None
+        return _with_second(evaluate, f"{a_kind} {b_kind}", kind, second, between)
 
     return build
 
@@ -115,8 +124,12 @@ def _vmad(modifiers: tuple[str, ...]) -> Operation | None:
         return None
     shift = 7 if "shr7" in flags else 15 if "shr15" in flags else 0
     plus_one = int("po" in flags)
+    # Before the shift an H200 takes unsigned operands for signed ones.
+    as_signed = shift > 0 and (kind, a_kind, b_kind) == ("u32", "u32", "u32") and "sat" not in flags
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        if as_signed:
+            a, b, c = a.view(np.int32), b.view(np.int32), c.view(np.int32)
         # Python's integers: the product of two u32 and a sum beside it do not fit int64.
         total = a.astype(object) * b.astype(object) + c.astype(object) + plus_one
         total = total >> shift

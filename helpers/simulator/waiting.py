@@ -39,7 +39,8 @@ def _shape(S, mask) -> np.ndarray:
 def release(S, parked: list[Parked]) -> list:
     """Groups that may go on now that nothing else can run; empties `parked` of them.
 
-    A block's barrier opens when every thread of the block that is still alive has come (or as many as it asks
+    A block's barrier opens when every thread of the block that is still alive has come (or as many
+    as it asks
     for); a warp's when every named lane that is alive has. Raises SimulatorError ("barrier") if
     nothing can go on.
     """

@@ -1,6 +1,7 @@
 """Instructions in which the lanes of a warp look at each other, and the tensor-core ones.
 
-They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA: "Data Movement: shfl.sync",
+They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA: "Data Movement:
+shfl.sync",
 "Parallel Synchronization: vote, match, activemask, redux, elect", "Warp-level matrix instructions".
 """
 
