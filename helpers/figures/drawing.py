@@ -1,0 +1,137 @@
+"""SVG that suits a light and a dark page: elements through `xml.etree`, colours from the page."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from html import escape
+
+# Distinct under the common colour blindnesses (Okabe and Ito, "Color Universal Design", 2008) and
+# clear on white as on black. Text and lines take the page's own colour.
+HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8f8f8f")
+
+_STYLE = """
+.kernel-figure { margin: 6px 0; color: var(--jp-content-font-color1, currentColor); }
+.kernel-figure svg { display: block; width: 100%; height: auto; }
+.kernel-figure text { fill: currentColor; font-family: system-ui, "DejaVu Sans", sans-serif; }
+.kernel-figure .mono { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+"""
+
+
+def hue(number: int) -> str:
+    """The colour of warp, block or series `number`; they repeat after eight."""
+    return HUES[number % len(HUES)]
+
+
+class Drawing:
+    """A figure under construction, in pixels from the top left corner.
+
+    Shown at the end of a notebook's cell it is inline SVG, no wider than the page.
+
+    Args:
+        width, height: extent in pixels.
+        label: what it shows, for screen readers and where there are no pictures.
+    """
+
+    def __init__(self, width: float, height: float, label: str):
+        self.width, self.height, self.label = width, height, label
+        self._root = ET.Element(
+            "svg",
+            {
+                "xmlns": "http://www.w3.org/2000/svg",
+                "viewBox": f"0 0 {_n(width)} {_n(height)}",
+                "style": f"max-width:{_n(width)}px",
+                "role": "img",
+                "aria-label": label,
+            },
+        )
+
+    def _add(self, tag: str, attributes: dict) -> ET.Element:
+        given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+        return ET.SubElement(
+            self._root, tag, {name: _n(value) for name, value in given.items() if value is not None}
+        )
+
+    def rect(self, x: float, y: float, width: float, height: float, **attributes) -> None:
+        """A rectangle; unfilled unless `fill` is given, drawn round unless `stroke="none"`."""
+        self._add("rect", {"x": x, "y": y, "width": width, "height": height, **_shape(attributes)})
+
+    def cells(self, boxes: Iterable[tuple[float, float, float, float]], **attributes) -> None:
+        """Many rectangles (x, y, width, height) of one look, as a single element."""
+        d = "".join(f"M{_n(x)} {_n(y)}h{_n(w)}v{_n(h)}h{_n(-w)}z" for x, y, w, h in boxes)
+        if d:
+            self._add("path", {"d": d, **_shape(attributes)})
+
+    def lines(self, segments: Iterable[tuple[float, float, float, float]], **attributes) -> None:
+        """Straight lines (x1, y1, x2, y2) of one look, as a single element."""
+        d = "".join(f"M{_n(x)} {_n(y)}L{_n(u)} {_n(v)}" for x, y, u, v in segments)
+        if d:
+            self._add("path", {"d": d, **_shape({"stroke_opacity": 0.45, **attributes})})
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = 13,
+        anchor: str = "start",
+        faint: bool = False,
+        mono: bool = False,
+        **attributes,
+    ) -> None:
+        """Text whose baseline is at y; `anchor` says what of it stands at x: start, middle, end."""
+        element = self._add(
+            "text",
+            {
+                "x": x,
+                "y": y,
+                "font_size": size,
+                "text_anchor": anchor if anchor != "start" else None,
+                "opacity": 0.75 if faint else None,
+                "class_": "mono" if mono else None,
+                **attributes,
+            },
+        )
+        element.text = text
+
+    def svg(self) -> str:
+        """The figure as SVG text."""
+        return ET.tostring(self._root, encoding="unicode")
+
+    def _repr_html_(self) -> str:
+        return f'<style>{_STYLE}</style><div class="kernel-figure">{self.svg()}</div>'
+
+    def __repr__(self) -> str:
+        return f"<Figure: {self.label}>"
+
+
+class Markup:
+    """A figure that is SVG already, such as a chart."""
+
+    def __init__(self, svg: str, label: str):
+        self._svg, self.label = svg, label
+
+    def svg(self) -> str:
+        """The figure as SVG text."""
+        return self._svg
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<style>{_STYLE}</style><div class="kernel-figure" role="img" '
+            f'aria-label="{escape(self.label)}">{self._svg}</div>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Figure: {self.label}>"
+
+
+def _shape(attributes: dict) -> dict:
+    return {"fill": "none", "stroke": "currentColor", "stroke_width": 1, **attributes}
+
+
+def _n(value) -> str:
+    """A number without needless digits; text as it is."""
+    if isinstance(value, str):
+        return value
+    return f"{round(float(value), 2):g}"

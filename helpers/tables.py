@@ -1,0 +1,102 @@
+"""Small tables that show as HTML in a notebook and print as text, and bytes in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_STYLE = """
+.kernel-table { border-collapse: collapse; margin: 6px 0; }
+.kernel-table th, .kernel-table td { padding: 3px 14px 3px 6px; text-align: right; }
+.kernel-table th { font-weight: 600; vertical-align: bottom;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
+.kernel-table td { font-variant-numeric: tabular-nums; }
+.kernel-table .kt-text { text-align: left; }
+.kernel-note { margin: 4px 0 8px; max-width: 60em; }
+"""
+
+
+class Table:
+    """Rows under headings, with an optional note below.
+
+    Columns of numbers are set to the right. Integers get thousands separators; other formats are
+    the caller's, as text.
+
+    Args:
+        headings: one a column.
+        rows: one value a column each: text or numbers.
+        note: sentences to stand below.
+
+    Raises:
+        ValueError: a row of another length than the headings.
+    """
+
+    def __init__(self, headings: Sequence[str], rows: Iterable[Sequence], note: str = ""):
+        self.headings = tuple(headings)
+        self.rows = [tuple(row) for row in rows]
+        self.note = note
+        for row in self.rows:
+            if len(row) != len(self.headings):
+                raise ValueError(
+                    f"A row has {len(row)} values and there are {len(self.headings)} headings: "
+                    f"{row}"
+                )
+
+    def _left(self, column: int) -> bool:
+        values = [row[column] for row in self.rows]
+        return bool(values) and not any(_numeric(value) for value in values)
+
+    def _repr_html_(self) -> str:
+        def row(tag: str, values: Sequence) -> str:
+            cells = []
+            for n, value in enumerate(values):
+                kind = ' class="kt-text"' if self._left(n) else ""
+                cells.append(f"<{tag}{kind}>{escape(_text(value))}</{tag}>")
+            return f"<tr>{''.join(cells)}</tr>"
+
+        table = ""
+        if self.rows:
+            body = "".join(row("td", values) for values in self.rows)
+            table = (
+                f'<table class="kernel-table"><thead>{row("th", self.headings)}</thead>'
+                f"<tbody>{body}</tbody></table>"
+            )
+        note = f'<p class="kernel-note">{escape(self.note)}</p>' if self.note else ""
+        return f"<style>{_STYLE}</style>{table}{note}"
+
+    def __repr__(self) -> str:
+        lines = []
+        if self.rows:
+            shown = [self.headings, *(tuple(map(_text, row)) for row in self.rows)]
+            widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+            for values in shown:
+                cells = (
+                    value.ljust(width) if self._left(n) else value.rjust(width)
+                    for n, (value, width) in enumerate(zip(values, widths, strict=True))
+                )
+                lines.append("  ".join(cells).rstrip())
+        if self.note:
+            lines.append(self.note)
+        return "\n".join(lines)
+
+
+def size_of(amount: float) -> str:
+    """A number of bytes in words: 4 MiB, 1.5 GiB."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    step = 0
+    while amount >= 1024 and step < len(units) - 1:
+        amount, step = amount / 1024, step + 1
+    return f"{amount:.3g} {units[step]}" if amount < 1000 else f"{amount:.0f} {units[step]}"
+
+
+def _text(value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}"
+
+
+def _numeric(value) -> bool:
+    """Whether a value is a number, or text that starts like one."""
+    return not isinstance(value, str) or value[:1].isdigit()

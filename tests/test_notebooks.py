@@ -1,0 +1,142 @@
+"""The chapters: they run from top to bottom without a complaint, and are cut for a class."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def read(path: Path):
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(notebook) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def execute(path: Path, device: str):
+    """Run a notebook in a kernel of its own, from its own folder."""
+    from nbclient import NotebookClient
+
+    notebook = read(path)
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    )
+    client.execute(env={**os.environ, "HELPERS_DEVICE": device})
+    return notebook
+
+
+def all_outputs(notebook) -> list:
+    """Outputs of the cells, and those inside the widgets that `interact` makes."""
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    widgets = notebook.metadata.get("widgets", {})
+    for state in widgets.get("application/vnd.jupyter.widget-state+json", {}).get("state", {}):
+        model = widgets["application/vnd.jupyter.widget-state+json"]["state"][state]
+        outputs += [nbformat.from_dict(o) for o in model["state"].get("outputs", [])]
+    return outputs
+
+
+def assert_clean(notebook) -> None:
+    for output in all_outputs(notebook):
+        assert output.output_type != "error", output.get("evalue")
+        if output.output_type == "stream":
+            assert output.name == "stdout", output.text
+
+
+def test_both_chapters_are_there():
+    assert {"00_start_here", "02_naive_kernels"} <= {path.stem for path in NOTEBOOKS}
+
+
+@each_notebook
+def test_runs_without_error_or_noise(path):
+    notebook = execute(path, "simulator")
+    assert_clean(notebook)
+    shown = "".join(o.data.get("text/html", "") for o in all_outputs(notebook) if "data" in o)
+    assert 'class="kernel-figure"' in shown
+    assert 'class="kernel-listing kl-counted"' in shown
+
+
+@pytest.mark.gpu
+@each_notebook
+def test_runs_through_cupy(path):
+    assert_clean(execute(path, "gpu"))
+
+
+def test_an_error_inside_a_widget_is_seen():
+    """The checks above rest on this: an exception under `interact` raises nothing in the kernel."""
+    from nbclient import NotebookClient
+
+    source = "from ipywidgets import interact\ninteract(lambda x: 1 / (x - 1), x=(0, 2))"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    with pytest.raises(AssertionError):
+        assert_clean(notebook)
+
+
+@each_notebook
+def test_carries_no_outputs(path):
+    notebook = read(path)
+    for cell in code_cells(notebook):
+        assert not cell.outputs and cell.execution_count is None, cell.id
+        assert "execution" not in cell.metadata, cell.id
+    assert "widgets" not in notebook.metadata
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+
+
+@each_notebook
+def test_every_cell_has_its_place_in_the_slides(path):
+    for cell in read(path).cells:
+        kind = cell.metadata.get("slideshow", {}).get("slide_type")
+        assert kind in SLIDE_TYPES, cell.id
+        heads = re.findall(r"^#+ ", cell.source, re.M) if cell.cell_type == "markdown" else []
+        assert (kind == "slide") == bool(heads), cell.id
+        if heads:
+            assert len(heads) == 1 and cell.source.startswith("#"), cell.id
+
+
+@each_notebook
+def test_cells_are_short(path):
+    notebook = read(path)
+    lengths = [len(cell.source.splitlines()) for cell in code_cells(notebook)]
+    assert max(len(cell.source.splitlines()) for cell in notebook.cells) <= 25
+    assert statistics.median(lengths) <= 5
+    assert (
+        max(len(line) for cell in code_cells(notebook) for line in cell.source.split("\n")) <= 100
+    )
+
+
+@each_notebook
+def test_set_up_is_tucked_away(path):
+    """Cells of nothing but imports, and no others, are hidden and skipped on slides."""
+    for cell in code_cells(read(path)):
+        lines = [line for line in cell.source.splitlines() if line and not line.startswith("#")]
+        only_imports = all(line.startswith(("import ", "from ")) for line in lines)
+        tagged = "hide-input" in cell.metadata.get("tags", [])
+        assert only_imports == tagged == bool(cell.metadata.get("jupyter", {}).get("source_hidden"))
+        assert not tagged or cell.metadata.slideshow.slide_type == "skip"
+
+
+@each_notebook
+def test_links_lead_somewhere(path):
+    for cell in read(path).cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\(([^)#]+)", cell.source):
+                assert (FOLDER / target).exists(), f"{cell.id}: {target}"
+
+
+@each_notebook
+def test_holds_no_kernel(path):
+    """Kernels live in kernels/."""
+    assert not any("__global__" in cell.source for cell in code_cells(read(path)))
