@@ -88,17 +88,20 @@ def pure_step(i: Instruction):
 
 
 def _merged(i: Instruction, op):
-    """A video instruction that replaces one part of its last operand ("Video Instructions")."""
+    """A video instruction that replaces one part of its last operand ("Video Instructions").
+
+    The manual moves the result's low bits to that part; an H200 takes the bits that stand there.
+    """
     part, *sources = i.operands
     *gets, base = [
         getter(i, s, d) for s, d in zip(sources, (*op.inputs, np.dtype(np.uint32)), strict=True)
     ]
     put = putter(i, part.register)
     keep = np.uint32(~(((1 << 8 * part.size) - 1) << part.shift) & 0xFFFFFFFF)
-    shift, guard = np.uint32(part.shift), predicate_getter(i)
+    guard = predicate_getter(i)
 
     def step(S, R):
-        value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32) << shift
+        value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32)
         merged = (base(S, R) & keep) | (value & ~keep)
         put(S, R, merged, guard(S, R) if guard is not None else None)
 
