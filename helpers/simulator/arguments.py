@@ -145,7 +145,7 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
             return array  # refused below: a value passes as a scalar
         raise SimulatorError(
             "argument",
-            f"{where} is declared as {declared.declaration if declared else param.type!r}, a "
+            f"{where} is declared as `{declared.declaration if declared else param.type}`, a "
             "value, but "
             f"is an array of shape {array.shape}: pass a NumPy scalar such as np.int32(4).",
         )

@@ -31,7 +31,7 @@ class Code:
         self.guards: list = []
         ends_here = [not b.after for b in graph.blocks]
         leaves = sum(1 << n for n, end in enumerate(ends_here) if end)
-        self.endless = [not (b.reach & leaves) and not ends_here[b.index] for b in graph.blocks]
+        self.endless = [bool(b.reach >> b.index & 1) and not b.reach & leaves for b in graph.blocks]
         for block in graph.blocks:
             body = list(code[block.start : block.end])
             end = body.pop() if body and ends_block(body[-1]) else None
