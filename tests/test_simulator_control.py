@@ -124,7 +124,8 @@ def test_constants_structs_and_null_pointers_as_parameters():
 
 def test_barriers_that_reduce():
     body = (
-        "int c = __syncthreads_count(threadIdx.x % 3 == 0), o = __syncthreads_or(threadIdx.x == 77);"
+        "int c = __syncthreads_count(threadIdx.x % 3 == 0);"
+        "int o = __syncthreads_or(threadIdx.x == 77);"
         "int d = __syncthreads_and(threadIdx.x < 100); a[threadIdx.x] = c * 100 + o * 10 + d;"
     )
     a = np.zeros(100, np.int32)

@@ -1,7 +1,7 @@
 """`make bench`: how fast is the simulator, as ratios within one run on this machine.
 
-Prints a table; the targets beside the ratios are those that the simulator was built for. Nothing here
-is a test: a busy machine is slow, and that is no fault.
+Prints a table; the targets beside the ratios are those that the simulator was built for. Nothing
+here is a test: a busy machine is slow, and that is no fault.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ def main() -> None:
     rows.append(("the same with count=False", uncounted / numpy_seconds, ""))
     per_step = numba_per_step()
     if per_step is not None:
-        rows.append(("times faster than Numba's CUDA simulator, count=False",
-                     per_step / (uncounted / (n * n * d)), "at least 400, aiming at 1,000"))  # fmt: skip
+        faster = per_step / (uncounted / (n * n * d))
+        what = "times faster than Numba's CUDA simulator, count=False"
+        rows.append((what, faster, "at least 400, aiming at 1,000"))
     per_thread = {}
     for size in (256, 512, 1024, 2048):
         per_thread[size] = best(simulated, size, d, True, repeats=2) / size**2
