@@ -1,0 +1,237 @@
+"""What figures are drawn with: a canvas over svg.py that knows the series' colours and text sizes.
+
+`Canvas` collects elements in pixels from the top left corner and gives them out as one SVG text, or
+with a caption as a `Frame` of the player. Nothing on it needs an `id`, so that many fit on a page.
+Matrices, lanes, memory and banks are in `helpers.figures.parts`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+from svg import SVG, Circle, Element, Line, Path, Polygon, Polyline, Rect, Text, TSpan, ViewBoxSpec
+
+from .palette import colour
+
+WIDTH = 960  # of a figure; 12 px text stays readable where it is shown in 800 px
+SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
+MONO = "var(--fig-mono, monospace)"
+SMALLEST = 12
+SMALL, NORMAL, LARGE = 14, 16, 20
+_ANCHORS = ("start", "middle", "end")
+
+
+class Frame(NamedTuple):
+    """One step of a figure: SVG text, and the sentence that goes with it."""
+
+    svg: str
+    caption: str = ""
+
+
+class Canvas:
+    """A drawing under construction.
+
+    Args:
+        width, height: extent in pixels.
+        label: what it shows, for screen readers and where there are no pictures.
+    """
+
+    def __init__(self, width: float = WIDTH, height: float = 480, label: str = ""):
+        self.width, self.height, self.label = width, height, label
+        self._elements: list[Element] = []
+
+    def add(self, *elements: Element) -> None:
+        """Put elements of svg.py on top; svg.py writes text and attributes as they are."""
+        self._elements.extend(elements)
+
+    def rect(self, x: float, y: float, width: float, height: float, *, r: float = 0, **look):
+        """A rectangle with corners of radius `r`; `look` as in `style`."""
+        size = {"width": _n(max(width, 0)), "height": _n(max(height, 0))}
+        self.add(Rect(x=_n(x), y=_n(y), rx=_n(r) if r else None, **size, **style(**look)))
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, **look):
+        """A straight line."""
+        ends = {"x1": _n(x1), "y1": _n(y1), "x2": _n(x2), "y2": _n(y2)}
+        look = style(**({"stroke": "ink"} | look))
+        self.add(Line(**ends, **{key: value for key, value in look.items() if "fill" not in key}))
+
+    def polyline(self, points: Iterable[tuple[float, float]], *, closed: bool = False, **look):
+        """Straight lines from point to point; a polygon if `closed`."""
+        kind = Polygon if closed else Polyline
+        flat = [_n(value) for point in points for value in point]
+        self.add(kind(points=flat, **style(**({"fill": "none", "stroke": "ink"} | look))))
+
+    def path(self, d: str, **look):
+        """A path in SVG's own notation."""
+        self.add(Path(d=escape(d), **style(**({"fill": "none", "stroke": "ink"} | look))))
+
+    def circle(self, x: float, y: float, radius: float, **look):
+        """A circle about (x, y)."""
+        self.add(Circle(cx=_n(x), cy=_n(y), r=_n(radius), **style(**look)))
+
+    def cells(self, boxes: Iterable[tuple[float, float, float, float]], **look):
+        """Many rectangles (x, y, width, height) of one look, as a single element."""
+        d = "".join(f"M{_n(x)} {_n(y)}h{_n(w)}v{_n(h)}h{_n(-w)}z" for x, y, w, h in boxes)
+        if d:
+            self.path(d, **look)
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float, *, head: float = 9, **look):
+        """A straight arrow whose tip is at (x2, y2); without a head where it has no length."""
+        length = math.hypot(x2 - x1, y2 - y1)
+        look = {"stroke": "ink", "weight": 2} | look
+        if length < 1e-6:
+            return
+        ux, uy = (x2 - x1) / length, (y2 - y1) / length
+        head = min(head, length)
+        bx, by = x2 - head * ux, y2 - head * uy
+        # The shaft ends inside the head, or its square end would show beside the tip.
+        self.line(x1, y1, bx + 0.5 * ux, by + 0.5 * uy, **look)
+        wing = 0.45 * head
+        tip = [(x2, y2), (bx - wing * uy, by + wing * ux), (bx + wing * uy, by - wing * ux)]
+        opacity = {"opacity": look["opacity"]} if "opacity" in look else {}
+        self.polyline(tip, closed=True, fill=look["stroke"], stroke="none", **opacity)
+
+    def elbow(self, points: Sequence[tuple[float, float]], **look):
+        """Straight lines from point to point, the last one ending in an arrow's head."""
+        if len(points) > 2:
+            self.polyline(points[:-1], **{"weight": 2, **look})
+        self.arrow(*points[-2], *points[-1], **look)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = NORMAL,
+        anchor: str = "start",
+        fill: str = "ink",
+        bold: bool = False,
+        italic: bool = False,
+        mono: bool = False,
+        halo: bool = False,
+    ):
+        """One line of text whose baseline is at y.
+
+        `_` lowers what follows it, one character or a group in braces: `W_Q`, `q_{12}`; `\\_` is
+        the character itself. `anchor` says what of the text stands at x: start, middle or end.
+        `halo` draws the paper's colour around the letters, for text on top of lines.
+
+        Raises:
+            ValueError: `size` is below 12 pixels, or `anchor` is none of the three.
+        """
+        if size < SMALLEST:
+            raise ValueError(f"text of {size:g} px cannot be read in a lecture hall; 12 is least.")
+        if anchor not in _ANCHORS:
+            raise ValueError(f"anchor is start, middle or end, not {anchor!r}.")
+        attributes = {
+            "x": _n(x),
+            "y": _n(y),
+            "font_size": _n(size),
+            "text_anchor": anchor if anchor != "start" else None,
+            "font_weight": "600" if bold else None,
+            "font_style": "italic" if italic else None,
+            "font_family": MONO if mono else None,
+            "fill": colour(fill),
+        }
+        if halo:
+            attributes |= {"stroke": colour("paper"), "stroke_width": 5, "paint_order": "stroke"}
+            attributes["stroke_linejoin"] = "round"
+        if text:
+            extra = {key.replace("_", "-"): value for key, value in attributes.items()}
+            known = {key: attributes[key] for key in ("x", "y")}
+            extra = {k: v for k, v in extra.items() if k not in known and v is not None}
+            self.add(Text(text=_lowered(text, size), extra=extra, **known))
+
+    def lines(self, x: float, y: float, lines: Iterable[str], *, leading: float = 1.35, **look):
+        """Several lines of text, the first one's baseline at y."""
+        size = look.get("size", NORMAL)
+        for number, line in enumerate(lines):
+            self.text(x, y + number * leading * size, line, **look)
+
+    def svg(self) -> str:
+        """The drawing as SVG text."""
+        return SVG(
+            viewBox=ViewBoxSpec(0, 0, _n(self.width), _n(self.height)),
+            elements=self._elements or None,
+            extra={
+                "font-family": SANS,
+                "role": "img",
+                "aria-label": escape(self.label),
+            },
+        ).as_str()
+
+    def frame(self, caption: str) -> Frame:
+        """The drawing with its caption."""
+        return Frame(self.svg(), caption)
+
+
+def style(
+    *,
+    fill: str | None = None,
+    stroke: str | None = None,
+    weight: float | None = None,
+    dash: str | None = None,
+    opacity: float | None = None,
+    fill_opacity: float | None = None,
+) -> dict:
+    """Attributes of svg.py for a look: colours by name, the line's weight in pixels, its dashes."""
+    if fill is None and stroke is None:
+        stroke = "ink"
+    return {
+        "fill": colour(fill or "none"),
+        "stroke": colour(stroke) if stroke not in (None, "none") else None,
+        "stroke_width": None if weight is None else _n(weight),
+        "stroke_dasharray": dash,
+        "opacity": None if opacity is None else _n(opacity),
+        "fill_opacity": None if fill_opacity is None else _n(fill_opacity),
+    }
+
+
+def text_width(text: str, size: float = NORMAL, mono: bool = False) -> float:
+    """About how wide a line of text is, in pixels: exact if `mono`, else rather too much."""
+    length = len(re.sub(r"\\_|_\{|[_}]", lambda m: "_" if m[0] == "\\_" else "", text))
+    return length * size * (0.602 if mono else 0.62)
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number in few characters with a true minus sign: 0.25, −1.30, 12.5, 1.2e5."""
+    value = float(value)
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    text = f"{value:.{digits}f}"
+    if abs(value) >= 1e5:
+        text = f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
+    elif len(text.lstrip("-")) > digits + 3:  # three digits before the point leave one fewer behind
+        text = f"{value:.{max(digits - 1, 0)}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def _lowered(text: str, size: float) -> str:
+    """`text` for an SVG text element, escaped, with lowered groups as `tspan`."""
+    out = []
+    drop, below = 0.24 * size, 0.0
+    for part in re.split(r"(\\_|_\{[^{}]*\}|_[^\s_{])", text):
+        lowered = len(part) > 1 and part[0] == "_"
+        plain = escape("_" if part == "\\_" else part[1:].strip("{}") if lowered else part)
+        shift = (drop if lowered else 0.0) - below
+        if not plain:
+            continue
+        if lowered or shift:
+            smaller = {"font-size": _n(max(SMALLEST, 0.72 * size))} if lowered else None
+            plain = TSpan(text=plain, dy=_n(shift) if shift else None, extra=smaller).as_str()
+        out.append(plain)
+        below += shift
+    return "".join(out)
+
+
+def _n(value: float) -> float | int:
+    """A number without needless digits."""
+    rounded = round(float(value), 2)
+    return int(rounded) if rounded == int(rounded) else rounded

@@ -1,0 +1,400 @@
+// The player: frames of SVG with a caption each, played, stepped and scrubbed.
+// It knows its model by get, set, on, off and save_changes alone, so that it runs under anywidget
+// and in an exported page alike.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SPEEDS = [0.5, 1, 2, 4];
+const ICONS = {
+  first: "M5 5h2.5v14H5zM19 5v14L8.5 12z",
+  previous: "M17 5v14L6.5 12z",
+  play: "M7 4.5v15L19 12z",
+  pause: "M6.5 5h4v14h-4zM13.5 5h4v14h-4z",
+  next: "M7 5v14l10.5-7z",
+  last: "M5 5v14l10.5-7zM16.5 5H19v14h-2.5z",
+  loop: "M7 7h9v3l5-4-5-4v3H5v7h2zm10 10H8v-3l-5 4 5 4v-3h11v-7h-2z",
+};
+// What a drawing may consist of. Everything else, scripts and animations among it, is left out.
+const ELEMENTS = new Set(
+  ("svg g path rect circle ellipse line polyline polygon text tspan textPath title desc defs use " +
+    "symbol marker clipPath mask pattern linearGradient radialGradient stop style image").split(" "),
+);
+// Keys that stay with the page: Tab leaves the player, the rest is how lecturers turn pages.
+const PAGE_KEYS = /^(Tab|PageUp|PageDown|F\d+|Shift|Control|Alt|Meta)$/;
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function icon(name) {
+  const drawing = document.createElementNS(SVG, "svg");
+  drawing.setAttribute("viewBox", "0 0 24 24");
+  drawing.setAttribute("aria-hidden", "true");
+  const shape = document.createElementNS(SVG, "path");
+  shape.setAttribute("d", ICONS[name]);
+  drawing.append(shape);
+  return drawing;
+}
+
+function leavesThePage(value) {
+  return /url\(\s*['"]?\s*(?!#|data:)[^)]/i.test(value) || /@import/i.test(value);
+}
+
+function isHarmful(node, { name, value }) {
+  const key = name.toLowerCase();
+  if (key.startsWith("on")) return true;
+  if (key === "href" || key === "xlink:href") {
+    const image = node.localName === "image" && /^data:image\/(png|jpeg|gif|webp);/i.test(value);
+    return !(value.startsWith("#") || image);
+  }
+  return leavesThePage(value);
+}
+
+function clean(root) {
+  for (const node of [root, ...root.querySelectorAll("*")]) {
+    if (node.namespaceURI !== SVG || !ELEMENTS.has(node.localName)) {
+      node.remove();
+      continue;
+    }
+    for (const attribute of [...node.attributes]) {
+      if (isHarmful(node, attribute)) node.removeAttributeNode(attribute);
+    }
+    if (node.localName === "style" && leavesThePage(node.textContent)) node.remove();
+  }
+}
+
+// Ids are shared by the whole page: two frames that both define "clip1" would use one clip.
+function makeIdsUnique(root, prefix) {
+  const ids = new Set();
+  for (const node of root.querySelectorAll("[id]")) {
+    ids.add(node.id);
+    node.id = prefix + node.id;
+  }
+  root.removeAttribute("id");
+  const renamed = (id) => (ids.has(id) ? prefix + id : id);
+  for (const node of [root, ...root.querySelectorAll("*")]) {
+    for (const attribute of node.attributes) {
+      const { name, value } = attribute;
+      if (value.includes("url(")) {
+        attribute.value = value.replace(
+          /url\(\s*(['"]?)#([^)'"]+)\1\s*\)/g, (_, quote, id) => `url(#${renamed(id)})`,
+        );
+      } else if (/href$/.test(name) && value.startsWith("#")) {
+        attribute.value = "#" + renamed(value.slice(1));
+      } else if (/^aria-(labelledby|describedby)$/.test(name)) {
+        attribute.value = value.split(/\s+/).map(renamed).join(" ");
+      }
+    }
+    if (node.localName === "style") {
+      const rules = node.textContent.replace(
+        /#([\w-]+)/g, (whole, id) => (ids.has(id) ? "#" + prefix + id : whole),
+      );
+      root.id = `${prefix}frame`;
+      node.textContent = nested(rules, root.id);
+    }
+  }
+}
+
+// A style element speaks to the whole page; nested in a selector, to its own frame only. The browser
+// reads the rules first, so that no stray brace ends the nesting.
+function nested(rules, id) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(rules);
+  return `#${id} { ${[...sheet.cssRules].map((rule) => rule.cssText).join(" ")} }`;
+}
+
+function parse(text, prefix) {
+  const named = /^[^>]*<svg[^>]*\sxmlns=/.test(text)
+    ? text
+    : text.replace(/<svg(?=[\s>/])/, `<svg xmlns="${SVG}" xmlns:xlink="http://www.w3.org/1999/xlink"`);
+  const read = new DOMParser().parseFromString(named, "image/svg+xml");
+  const fault = read.querySelector("parsererror");
+  const root = read.documentElement;
+  if (fault || root.namespaceURI !== SVG || root.localName !== "svg") {
+    const reason = /(?:column \d+:|Error:)\s*(.+?)\s*(?:Below is|Location:|$)/s.exec(fault?.textContent ?? "");
+    throw new Error(reason?.[1] ?? "there is no <svg> in it");
+  }
+  clean(root);
+  makeIdsUnique(root, prefix);
+  const { width, height } = extent(text);
+  if (width && !root.hasAttribute("viewBox")) root.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  for (const name of ["width", "height", "style"]) root.removeAttribute(name);
+  root.setAttribute("aria-hidden", "true"); // the stage around it has the name
+  root.setAttribute("focusable", "false");
+  return document.importNode(root, true);
+}
+
+// From the text alone: nothing is laid out yet where a slide is hidden.
+function extent(text) {
+  const tag = /<svg\b[^>]*>/.exec(text)?.[0] ?? "";
+  const box = /\bviewBox\s*=\s*["']\s*[-\d.eE]+[\s,]+[-\d.eE]+[\s,]+([\d.eE]+)[\s,]+([\d.eE]+)/.exec(tag);
+  if (box) return { width: Number(box[1]), height: Number(box[2]) };
+  const width = /\swidth\s*=\s*["']([\d.]+)(px|pt)?["']/.exec(tag);
+  const height = /\sheight\s*=\s*["']([\d.]+)(px|pt)?["']/.exec(tag);
+  return width && height ? { width: Number(width[1]), height: Number(height[1]) } : {};
+}
+
+function render({ model, el }) {
+  const prefix = `f${Math.random().toString(36).slice(2, 10)}`;
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  let frames = [];
+  let drawn = []; // the frames' SVG elements, each made when it is first shown
+  let index = 0;
+  let speed = 1;
+  let timer = null;
+  const playing = () => timer !== null;
+
+  const button = (name, label) => {
+    const made = element("button", { type: "button", "aria-label": label, title: label }, icon(name));
+    made.className = `figure-player-${name}`;
+    return made;
+  };
+  const stage = element("div", { class: "figure-player-stage", role: "img" });
+  const caption = element("p", { class: "figure-player-caption" });
+  const tallest = element("p", { class: "figure-player-tallest", "aria-hidden": "true" });
+  const first = button("first", "First step (Home)");
+  const previous = button("previous", "Previous step (left arrow)");
+  const play = button("play", "Play (space)");
+  const next = button("next", "Next step (right arrow)");
+  const last = button("last", "Last step (End)");
+  const scrubber = element("input", { type: "range", min: 0, step: 1, "aria-label": "Step" });
+  const counter = element("span", { class: "figure-player-counter" });
+  const speeds = element("select", { "aria-label": "Speed", title: "Speed" });
+  for (const value of SPEEDS) speeds.append(element("option", { value }, `${value}×`));
+  speeds.value = "1";
+  const loop = button("loop", "Loop: start again after the last step");
+  const controls = element(
+    "div", { class: "figure-player-controls", role: "group", "aria-label": "Playback" },
+    first, previous, play, next, last, scrubber, counter, speeds, loop,
+  );
+  const status = element("p", { class: "figure-player-status", role: "status" });
+  const captions = element("div", { class: "figure-player-captions" }, tallest, caption);
+  const root = element(
+    "div", { class: "figure-player", role: "group", tabindex: 0 }, stage, captions, controls, status,
+  );
+
+  const count = () => frames.length;
+  const clamp = (value) => Math.min(Math.max(Math.round(Number(value) || 0), 0), Math.max(count() - 1, 0));
+  const place = () => `Step ${index + 1} of ${count()}`;
+
+  function drawing(number) {
+    if (!drawn[number]) {
+      try {
+        drawn[number] = parse(String(frames[number].svg ?? ""), `${prefix}-${number}-`);
+      } catch (error) {
+        const text = `Step ${number + 1} cannot be drawn; its SVG is not well-formed: ${error.message}`;
+        drawn[number] = element("p", { class: "figure-player-message" }, text);
+      }
+    }
+    return drawn[number];
+  }
+
+  function draw() {
+    const empty = count() === 0;
+    root.classList.toggle("figure-player-still", count() < 2);
+    if (empty) {
+      stage.replaceChildren(element("p", { class: "figure-player-message" }, "No steps to show."));
+      stage.setAttribute("aria-label", "No steps to show.");
+      caption.textContent = "";
+      return;
+    }
+    const text = String(frames[index].caption ?? "");
+    const shown = drawing(index);
+    if (stage.firstChild !== shown) stage.replaceChildren(shown);
+    stage.setAttribute("aria-label", [model.get("alt"), text].filter(Boolean).join(". "));
+    caption.textContent = text;
+    scrubber.value = index;
+    scrubber.setAttribute("aria-valuetext", place());
+    scrubber.style.setProperty("--share", `${count() > 1 ? (100 * index) / (count() - 1) : 0}%`);
+    counter.textContent = `${index + 1} / ${count()}`;
+    const atEnd = !model.get("loop") && index === count() - 1;
+    const atStart = !model.get("loop") && index === 0;
+    for (const [control, off] of [[first, index === 0], [previous, atStart], [next, atEnd], [last, index === count() - 1]]) {
+      control.setAttribute("aria-disabled", String(off));
+    }
+  }
+
+  function drawPlay() {
+    play.replaceChildren(icon(playing() ? "pause" : "play"));
+    const label = playing() ? "Pause (space)" : "Play (space)";
+    play.setAttribute("aria-label", label);
+    play.title = label;
+    root.classList.toggle("figure-player-playing", playing());
+  }
+
+  // Only when the viewer stops somewhere: not on every frame of a running animation.
+  function tell() {
+    if (model.get("index") !== index) {
+      model.set("index", index);
+      model.save_changes();
+    }
+    if (count() === 0) return;
+    // A reader says the scrubber's step by itself.
+    const text = document.activeElement === scrubber ? "" : `${place()}. `;
+    status.textContent = text + caption.textContent;
+  }
+
+  function tick() {
+    const end = index >= count() - 1;
+    if (count() < 2 || (end && !model.get("loop"))) return pause();
+    index = end ? 0 : index + 1;
+    draw();
+    schedule();
+    if (index === count() - 1 && !model.get("loop")) pause();
+  }
+
+  function schedule() {
+    clearTimeout(timer);
+    timer = setTimeout(tick, Math.max(model.get("interval"), 1) / speed);
+  }
+
+  function start() {
+    if (count() < 2 || playing()) return;
+    if (index === count() - 1) {
+      index = 0;
+      draw();
+    }
+    status.textContent = "";
+    schedule();
+    drawPlay();
+  }
+
+  function pause() {
+    if (playing()) {
+      clearTimeout(timer);
+      timer = null;
+      drawPlay();
+    }
+    tell();
+  }
+
+  function go(target) {
+    if (count() === 0) return;
+    const around = model.get("loop") && (target < 0 || target >= count());
+    index = around ? (target + count()) % count() : clamp(target);
+    draw();
+    pause();
+  }
+
+  const isOff = (control) => control.getAttribute("aria-disabled") === "true";
+  first.onclick = () => go(0);
+  previous.onclick = () => isOff(previous) || go(index - 1);
+  next.onclick = () => isOff(next) || go(index + 1);
+  last.onclick = () => go(count() - 1);
+  play.onclick = () => (playing() ? pause() : start());
+  scrubber.oninput = () => {
+    if (playing()) {
+      clearTimeout(timer);
+      timer = null;
+      drawPlay();
+    }
+    index = clamp(scrubber.value);
+    draw();
+  };
+  scrubber.onchange = () => go(scrubber.value);
+  speeds.onchange = () => {
+    speed = Number(speeds.value);
+    if (playing()) schedule();
+  };
+  loop.onclick = () => {
+    model.set("loop", !model.get("loop"));
+    model.save_changes();
+  };
+
+  const actions = {
+    ArrowLeft: () => go(index - 1),
+    ArrowRight: () => go(index + 1),
+    Home: () => go(0),
+    End: () => go(count() - 1),
+    " ": () => (playing() ? pause() : start()),
+    Escape: () => document.activeElement?.blur?.(),
+  };
+  // A notebook cuts cells at "x" and a deck of slides turns pages at the arrows: what is typed here
+  // is for the player alone. Escape gives the keys back.
+  function onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
+    if (event.key === "Enter" && event.shiftKey) return;
+    event.stopPropagation();
+    if (event.type !== "keydown") return;
+    const native = event.target === speeds || (event.key === " " && event.target.closest("button"));
+    if (native && event.key !== "Escape") return;
+    const action = actions[event.key];
+    if (!action || count() === 0) return;
+    event.preventDefault(); // the page would scroll, the scrubber step once more
+    if (!(event.repeat && event.key === " ")) action();
+  }
+  const KEY_EVENTS = ["keydown", "keypress", "keyup"];
+  for (const type of KEY_EVENTS) root.addEventListener(type, onKey);
+
+  function onFrames() {
+    frames = model.get("frames") ?? [];
+    drawn = [];
+    index = clamp(index);
+    scrubber.max = Math.max(count() - 1, 0);
+    const widest = frames.reduce((a, b) => ((b.caption ?? "").length > a.length ? b.caption : a), "");
+    tallest.textContent = widest;
+    captions.hidden = widest === "";
+    counter.style.setProperty("--digits", String(count()).length);
+    // Room for the tallest frame, so that the controls stay where they are.
+    let ratio = 0;
+    for (const { svg } of frames) {
+      const { width, height } = extent(String(svg ?? ""));
+      if (width && height) ratio = Math.max(ratio, height / width);
+    }
+    stage.style.aspectRatio = ratio ? String(1 / ratio) : "";
+    if (playing() && count() < 2) pause();
+    draw();
+  }
+  function onIndex() {
+    const wanted = clamp(model.get("index"));
+    if (wanted === index) return;
+    index = wanted;
+    draw();
+  }
+  function onLoop() {
+    loop.setAttribute("aria-pressed", String(Boolean(model.get("loop"))));
+    draw();
+  }
+  function onWords() {
+    root.setAttribute("aria-label", model.get("name") || model.get("alt") || "Figure in steps");
+    root.setAttribute("aria-roledescription", "figure in steps");
+    draw();
+  }
+  const watched = [
+    ["change:frames", onFrames], ["change:index", onIndex], ["change:loop", onLoop],
+    ["change:alt", onWords], ["change:name", onWords],
+  ];
+  for (const [what, callback] of watched) model.on(what, callback);
+
+  frames = model.get("frames") ?? [];
+  index = clamp(model.get("index"));
+  onFrames();
+  onLoop();
+  onWords();
+  drawPlay();
+  el.append(root);
+
+  // An animation starts by itself only where it is seen, and not for those who want calm.
+  let sight = null;
+  if (model.get("autoplay") && !calm.matches && count() > 1) {
+    sight = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) {
+        sight.disconnect();
+        start();
+      }
+    }, { threshold: 0.5 });
+    sight.observe(root);
+  }
+
+  return () => {
+    clearTimeout(timer);
+    timer = null;
+    sight?.disconnect();
+    for (const [what, callback] of watched) model.off(what, callback);
+    root.remove();
+  };
+}
+
+export default { render };

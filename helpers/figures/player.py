@@ -1,0 +1,160 @@
+"""The one player of the series: a figure in steps, played, stepped and scrubbed.
+
+    from helpers.figures.player import Player
+    Player(frames, alt="Tiled product of two 8 × 8 matrices")
+
+Its controls and keys live in `player.js`, which also runs in a page of its own; see `player_page`.
+"""
+
+from __future__ import annotations
+
+import base64
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+
+import anywidget
+import traitlets
+
+from . import palette
+
+_HERE = files(__package__)
+CSS = palette.css(".figure-player") + _HERE.joinpath("player.css").read_text("utf-8")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class Figure(anywidget.AnyWidget):
+    """A widget that shows a picture, and stays one where no widget can be shown.
+
+    Subclasses set `_esm` and give the pictures of their fallback by `stills`.
+    """
+
+    _css = CSS
+    name = traitlets.Unicode(help="A short name, read out first by screen readers.").tag(sync=True)
+    alt = traitlets.Unicode(help="What the figure shows, for those who do not see it.").tag(
+        sync=True
+    )
+
+    def stills(self) -> list[tuple[str, str]]:
+        """(SVG, caption) of what a page without widgets shows; an empty SVG leaves the caption."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The first picture, as an image in which nothing runs, and all captions."""
+        stills = self.stills()
+        picture = next((svg for svg, _ in stills if svg), "")
+        parts = ['<figure style="margin:8px 0">']
+        if picture:
+            parts.append(_image(picture, self.alt or self.name))
+        captions = [escape(caption) for _, caption in stills if caption]
+        if len(captions) == 1:
+            parts.append(f"<figcaption>{captions[0]}</figcaption>")
+        elif captions:
+            items = "".join(f"<li>{caption}</li>" for caption in captions)
+            parts.append(f"<figcaption><ol>{items}</ol></figcaption>")
+        if not stills:
+            parts.append("<figcaption>No steps to show.</figcaption>")
+        return "".join(parts) + "</figure>"
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is not None and _WIDGET in bundle[0]:
+            bundle[0]["text/html"] = self._repr_html_()
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.name or self.alt or 'without a name'}>"
+
+
+class Player(Figure):
+    """Frames of SVG with captions, and controls to play and step through them.
+
+    Args:
+        frames: each a `Frame`, a pair (svg, caption), SVG text, a mapping with `svg` and `caption`,
+            or anything with a method `svg()`. SVG that is not well-formed is said so in its step.
+        index: the step shown, counted from 0.
+        interval: milliseconds a step at speed 1.
+        loop: after the last step comes the first.
+        autoplay: start as soon as it is seen, except where reduced motion is preferred.
+        name, alt: for screen readers: a short name, and what the figure shows.
+
+    Assign `frames` to show others in the same place; the step stays where it is if there is one.
+    `index` follows the viewer when playing stops, not while it goes on.
+
+    Raises:
+        TypeError: a frame is none of these.
+        traitlets.TraitError: `interval` is not positive.
+    """
+
+    _esm = _HERE.joinpath("player.js").read_text("utf-8")
+    frames = traitlets.List(traitlets.Dict()).tag(sync=True)
+    index = traitlets.Int(0).tag(sync=True)
+    interval = traitlets.Int(1000, min=1).tag(sync=True)
+    loop = traitlets.Bool(False).tag(sync=True)
+    autoplay = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, frames: Iterable = (), **options):
+        super().__init__(frames=frames, **options)
+
+    def __setattr__(self, name: str, value) -> None:
+        super().__setattr__(name, as_frames(value) if name == "frames" else value)
+
+    @traitlets.validate("index")
+    def _within_frames(self, proposal) -> int:
+        return min(max(proposal["value"], 0), max(len(self.frames) - 1, 0))
+
+    @traitlets.observe("frames")
+    def _keep_index(self, change) -> None:
+        self.index = self._within_frames({"value": self.index})
+
+    def stills(self) -> list[tuple[str, str]]:
+        return [(frame["svg"], frame["caption"]) for frame in self.frames]
+
+
+def as_frames(frames: Iterable) -> list[dict[str, str]]:
+    """Frames in any of the forms that `Player` takes, as mappings with `svg` and `caption`.
+
+    Raises:
+        TypeError: a frame is none of them; says which one.
+    """
+    if isinstance(frames, str | bytes):
+        raise TypeError("frames is a list of frames, not a text; for a single frame give [svg].")
+    return [_as_frame(frame, number) for number, frame in enumerate(frames)]
+
+
+def _as_frame(frame, number: int) -> dict[str, str]:
+    if isinstance(frame, str):
+        svg, caption = frame, ""
+    elif isinstance(frame, Mapping):
+        svg, caption = frame.get("svg"), frame.get("caption", "")
+    elif callable(getattr(frame, "svg", None)):
+        svg, caption = frame.svg(), getattr(frame, "caption", "")
+    else:
+        try:
+            svg, caption = frame
+        except (TypeError, ValueError):
+            svg = caption = None
+    if not isinstance(svg, str) or not isinstance(caption, str):
+        raise TypeError(
+            f"frame {number} is a {type(frame).__name__}; a frame is (svg, caption), both text."
+        )
+    return {"svg": svg, "caption": caption}
+
+
+def _image(svg: str, alt: str) -> str:
+    """An `img` of the SVG in its light colours on white; a sentence where it is not well-formed."""
+    svg = palette.resolve(svg)
+    try:
+        root = ET.fromstring(svg)
+    except ET.ParseError as error:
+        return (
+            f"<p>This step cannot be drawn; its SVG is not well-formed: {escape(str(error))}.</p>"
+        )
+    extent = root.get("viewBox", "").replace(",", " ").split()
+    width = f"max-width:{float(extent[2]):g}px;" if len(extent) == 4 else ""
+    data = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}" '
+        f'style="width:100%;{width}background:#fff">'
+    )

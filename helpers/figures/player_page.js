@@ -1,0 +1,60 @@
+// Runs the modules of figures in a page without a kernel: each gets a model that keeps its state here.
+(() => {
+  const modules = {
+/* modules */
+  };
+
+  class Model {
+    constructor(state) {
+      this.state = state;
+      this.listeners = [];
+    }
+    get(name) {
+      return this.state[name];
+    }
+    set(name, value) {
+      const changes = typeof name === "string" ? { [name]: value } : name;
+      for (const [key, given] of Object.entries(changes)) {
+        if (this.state[key] === given) continue;
+        this.state[key] = given;
+        for (const [event, callback] of [...this.listeners]) {
+          if (event === `change:${key}`) callback(this, given);
+          if (event === "change") callback(this);
+        }
+      }
+    }
+    on(event, callback) {
+      this.listeners.push([event, callback]);
+    }
+    off(event, callback) {
+      this.listeners = this.listeners.filter(
+        ([e, c]) => (event && e !== event) || (callback && c !== callback),
+      );
+    }
+    save_changes() {} // there is no kernel to tell
+    send() {}
+  }
+
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  async function showAll() {
+    const figures = await unpack(document.getElementById("figure-states").textContent);
+    const places = [...document.querySelectorAll("[data-figure]")];
+    for (const place of places) {
+      const { module, state } = figures[Number(place.dataset.figure)];
+      try {
+        await modules[module].render({ model: new Model(state), el: place });
+      } catch (error) {
+        place.textContent = `This figure could not be shown: ${error.message}`;
+        console.error(error);
+      }
+    }
+    return places.length;
+  }
+
+  window.figuresReady = showAll();
+})();
