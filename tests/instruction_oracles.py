@@ -117,21 +117,8 @@ class Format:
         value = Fraction(fraction) * (Fraction(2) ** power)
         return -value if self.negative(bits) else value
 
-    def round(self, exact: Fraction, mode: str, zero_sign: int = 0, sticky: bool = False) -> int:
-        """The bits of a rational number rounded in one of PTX's modes.
-
-        `zero_sign` is the sign of an exact zero. `sticky` says that the true magnitude is a
-        little larger than `exact`, by less than anything that matters to the rounding.
-        """
-        if exact == 0 and not sticky:
-            return self.sign_bit if zero_sign else 0
-        sign = exact < 0
-        magnitude = abs(exact)
-        # the exponent e with 2^e <= magnitude < 2^(e+1)
-        e = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-        if magnitude < Fraction(2) ** e:
-            e -= 1
-        e = max(e, 1 - self.bias)
+    def _units(self, magnitude: Fraction, e: int, mode: str, negative: bool, sticky: bool) -> int:
+        """The magnitude, rounded to a multiple of the last place of numbers from 2^e on."""
         scaled = magnitude / Fraction(2) ** (e - self.fraction_bits)
         units = scaled.numerator // scaled.denominator
         rest = scaled - units
@@ -140,15 +127,47 @@ class Format:
         elif mode == "rna":
             up = rest >= Fraction(1, 2)
         else:
-            towards = {"rz": False, "rm": sign, "rp": not sign}[mode]
+            towards = {"rz": False, "rm": negative, "rp": not negative}[mode]
             up = towards and (rest > 0 or sticky)
-        units += up
+        return units + up
+
+    def round(
+        self,
+        exact: Fraction,
+        mode: str,
+        zero_sign: int = 0,
+        sticky: bool = False,
+        flush: bool = False,
+    ) -> int:
+        """The bits of a rational number rounded in one of PTX's modes.
+
+        `zero_sign` is the sign of an exact zero. `sticky` says that the true magnitude is a
+        little larger than `exact`, by less than anything that matters to the rounding. `flush`
+        makes what is subnormal a zero: what is too small after a rounding without a least
+        exponent (seen on an H200).
+        """
+        if exact == 0 and not sticky:
+            return self.sign_bit if zero_sign else 0
+        negative = exact < 0
+        sign = self.sign_bit if negative else 0
+        magnitude = abs(exact)
+        # the exponent e with 2^e <= magnitude < 2^(e+1)
+        e = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+        if magnitude < Fraction(2) ** e:
+            e -= 1
+        least = 1 - self.bias
+        if flush and e < least:
+            units = self._units(magnitude, e, mode, negative, sticky)
+            if units * Fraction(2) ** (e - self.fraction_bits) < Fraction(2) ** least:
+                return sign
+        e = max(e, least)
+        units = self._units(magnitude, e, mode, negative, sticky)
         # units carries into the exponent field by itself, and so do subnormals
         bits = ((e + self.bias - 1) << self.fraction_bits) + units
         if bits >= self.infinity:
-            away = mode in ("rn", "rna") or (mode == "rm" and sign) or (mode == "rp" and not sign)
+            away = {"rz": False, "rm": negative, "rp": not negative}.get(mode, True)
             bits = self.infinity if away else self.infinity - 1
-        return bits | (self.sign_bit if sign else 0)
+        return bits | sign
 
 
 FORMATS = {
@@ -185,16 +204,14 @@ def _zero_of_sum(x_negative: bool, y_negative: bool, mode: str) -> int:
     return int((x_negative and y_negative) or (mode == "rm" and (x_negative or y_negative)))
 
 
-def _sum(form: Format, x: Fraction, y: Fraction, signs: tuple[bool, bool], mode: str) -> int:
-    return form.round(x + y, mode, _zero_of_sum(*signs, mode))
-
-
-def arithmetic(op: str, form: Format, mode: str, *operands: int) -> int:
+def arithmetic(op: str, form: Format, mode: str, *operands: int, flush: bool = False) -> int:
     """add, sub, mul, fma, div, rcp or sqrt of bits, rounded once, as IEEE 754 defines it."""
     if op == "sub":
-        return arithmetic("add", form, mode, operands[0], operands[1] ^ form.sign_bit)
+        operands = (operands[0], operands[1] ^ form.sign_bit)
+        return arithmetic("add", form, mode, *operands, flush=flush)
     if op == "rcp":
-        return arithmetic("div", form, mode, form.bias << form.fraction_bits, operands[0])
+        operands = (form.bias << form.fraction_bits, operands[0])
+        return arithmetic("div", form, mode, *operands, flush=flush)
     if any(form.is_nan(x) for x in operands):
         return form.nan
     signs = [form.negative(x) for x in operands]
@@ -212,7 +229,8 @@ def arithmetic(op: str, form: Format, mode: str, *operands: int) -> int:
             if all(infinite) and signs[0] != signs[1]:
                 return form.nan
             return infinity(signs[infinite.index(True)])
-        return _sum(form, values[0], values[1], (signs[0], signs[1]), mode)
+        zero_sign = _zero_of_sum(signs[0], signs[1], mode)
+        return form.round(values[0] + values[1], mode, zero_sign, flush=flush)
     sign = signs[0] != signs[1]
     if op == "div":
         if (infinite[0] and infinite[1]) or (zero[0] and zero[1]):
@@ -221,19 +239,20 @@ def arithmetic(op: str, form: Format, mode: str, *operands: int) -> int:
             return infinity(sign)
         if infinite[1]:
             return form.round(Fraction(0), mode, int(sign))
-        return form.round(values[0] / values[1], mode, int(sign))
+        return form.round(values[0] / values[1], mode, int(sign), flush=flush)
     if (infinite[0] and zero[1]) or (zero[0] and infinite[1]):
         return form.nan
     if op == "mul":
         if infinite[0] or infinite[1]:
             return infinity(sign)
-        return form.round(values[0] * values[1], mode, int(sign))
+        return form.round(values[0] * values[1], mode, int(sign), flush=flush)
     assert op == "fma"
     if infinite[0] or infinite[1]:
         return form.nan if infinite[2] and signs[2] != sign else infinity(sign)
     if infinite[2]:
         return infinity(signs[2])
-    return _sum(form, values[0] * values[1], values[2], (sign, signs[2]), mode)
+    total = values[0] * values[1] + values[2]
+    return form.round(total, mode, _zero_of_sum(sign, signs[2], mode), flush=flush)
 
 
 def _sqrt(form: Format, mode: str, bits: int, negative: bool, infinite: bool, zero: bool) -> int:
@@ -257,10 +276,7 @@ def with_modifiers(
     """`arithmetic` with `.ftz`, `.sat` and `.relu`."""
     if "ftz" in flags:
         operands = tuple(form.flush(x) for x in operands)
-    result = arithmetic(op, form, mode, *operands)
-    if "ftz" in flags:
-        result = form.flush(result)
-    return clamp(form, flags, result)
+    return clamp(form, flags, arithmetic(op, form, mode, *operands, flush="ftz" in flags))
 
 
 def clamp(form: Format, flags: set[str], result: int) -> int:

@@ -151,19 +151,32 @@ def near(rng: np.random.Generator, source: str, to: str, count: int) -> np.ndarr
     return np.array(values, f"u{wide.width // 8}")
 
 
+def converted_nan(to: str, source: str, flags: set[str], bits: int) -> int:
+    """Which NaN a NaN becomes, as seen on an H200."""
+    new = FORMATS[to]
+    if source == "f64" and to != "f64":  # sign and upper bits, made quiet
+        fraction = bits >> (52 - new.fraction_bits) & (new.least_normal - 1)
+        sign = new.sign_bit if FORMATS[source].negative(bits) else 0
+        return sign | new.infinity | new.least_normal >> 1 | fraction
+    if (to, source) == ("f32", "bf16") and not flags:
+        return bits << 16
+    if (to, source) == ("f32", "f32") and not flags:
+        return bits
+    return new.nan
+
+
 def converted(to: str, source: str, mode: str, flags: set[str], bits: int) -> int:
     old, new = FORMATS[source], FORMATS[to]
     sign = new.sign_bit if old.negative(bits) else 0
-    if "ftz" in flags and source == "f32":
+    if "ftz" in flags and source == "f32" and to != "f16":
         bits = old.flush(bits)
+    flush = "ftz" in flags and to == "f32"
     if old.is_nan(bits):
-        result = new.nan
+        result = converted_nan(to, source, flags, bits)
     elif old.is_infinite(bits):
         result = new.infinity | sign
     else:
-        result = new.round(old.value(bits), mode, int(bool(sign)))
-    if "ftz" in flags and to == "f32":
-        result = new.flush(result)
+        result = new.round(old.value(bits), mode, int(bool(sign)), flush=flush)
     return clamp(new, flags, result)
 
 
@@ -262,8 +275,8 @@ def test_tf32(mode: str) -> None:
     a[::3] = a[::3] & np.uint32(0xFFFFE000) | np.uint32(0x1000)  # ties
     got = bits_of(run(f"cvt.{mode}.tf32.f32", a))
     for x, bits in zip(a.tolist(), got, strict=True):
-        if form.is_nan(x):
-            want = form.nan
+        if form.is_nan(x):  # seen on an H200
+            want = x & 0xFFFFE000 if mode == "rna" else 0x7FFFE000
         elif form.is_infinite(x):
             want = x
         else:

@@ -173,19 +173,22 @@ def exact_function(op: str, form: Format, bits: int) -> Fraction | int:
         return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-@pytest.mark.parametrize(("op", "kind"), [("ex2", "f16"), ("tanh", "f16"), ("tanh", "bf16")])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("op", ["ex2", "tanh"])
 def test_functions(op: str, kind: str) -> None:
+    """Within one unit of the exact value; what an H200 gives is in test_instructions_h200.py."""
     form = FORMATS[kind]
     (a,) = halves(kind, 8, 250, 1)
-    mode = "rz" if op == "ex2" else "rn"
-    got = bits_of(run(f"{op}.approx.{kind}", a))
+    ftz = ".ftz" if (op, kind) == ("ex2", "bf16") else ""
+    got = bits_of(run(f"{op}.approx{ftz}.{kind}", a))
     for x, bits in zip(a.tolist(), got, strict=True):
-        exact = exact_function(op, form, x)
-        want = exact if isinstance(exact, int) else form.round(exact, mode)
-        if op == "ex2" and isinstance(exact, Fraction) and exact >= 65536:
-            want = form.infinity  # seen on an H200
-        assert bits == want, f"{op} of {x:#x}: {bits:#x}, not {want:#x}"
-    packed = run(f"{op}.approx.{kind}x2", a.astype(np.uint32) << np.uint32(16) | a)
+        exact = exact_function(op, form, form.flush(x) if ftz else x)
+        if isinstance(exact, int):
+            assert bits == exact, hex(x)
+        else:
+            down, up = (form.round(exact, mode, flush=bool(ftz)) for mode in ("rm", "rp"))
+            assert bits in (down, up), f"{op} of {x:#x}: {bits:#x}, not {down:#x} or {up:#x}"
+    packed = run(f"{op}.approx{ftz}.{kind}x2", a.astype(np.uint32) << np.uint32(16) | a)
     assert bits_of(packed >> np.uint32(16)) == got
 
 

@@ -40,6 +40,11 @@ def clamp(x: int, kind: str, width: int = 32) -> int:
     return min(max(x, low), high)
 
 
+def clamp_scalar(x: int, kind: str) -> int:
+    """`.sat` of the scalar instructions: an u32 that is too large wraps (seen on an H200)."""
+    return clamp(x, kind) if kind == "s32" else max(x, 0) & 0xFFFFFFFF
+
+
 def operands(seed: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     a, b, c = (integers(rng, 32, COUNT) for _ in range(3))
@@ -62,18 +67,26 @@ def test_scalar(op: str, sat: bool) -> None:
 
         def first(p: int, q: int, d: str = d, x: str = x, y: str = y) -> int:
             exact = COMBINE[op](value(p, x), value(q, y))
-            return clamp(exact, d) if sat else value(exact, d)
+            return clamp_scalar(exact, d) if sat else value(exact, d)
 
         name = f"v{op}.{d}.{x}.{y}" + (".sat" if sat else "")
         expect(name, [a, b], first)
-        for second in ("add", "min", "max"):
-            expect(
-                f"{name}.{second}",
-                [a, b, c],
-                lambda p, q, r, first=first, second=second, d=d: COMBINE[second](
-                    first(p, q), value(r, d)
-                ),
-            )
+        expect(f"{name}.add", [a, b, c], lambda p, q, r, first=first: first(p, q) + r)
+        for second in ("min", "max"):
+
+            def compared(p: int, q: int, r: int, d=d, first=first, second=second) -> int:
+                result = first(p, q)
+                # seen on an H200: what stands in the register, read as signed, but as unsigned
+                # after absdiff; two u32 are then compared as unsigned 64-bit numbers
+                if op in ("add", "sub"):
+                    result = signed(result, 32)
+                elif op == "absdiff":
+                    result &= 0xFFFFFFFF
+                if d == "u32":
+                    return COMBINE[second](result % 2**64, r)
+                return COMBINE[second](result, signed(r, 32))
+
+            expect(f"{name}.{second}", [a, b, c], compared)
 
 
 @pytest.mark.parametrize("mode", ["clamp", "wrap"])
@@ -88,6 +101,9 @@ def test_shifts(mode: str) -> None:
         def finish(exact: int, d: str = d, sat: str = sat) -> int:
             return clamp(exact, d) if sat else value(exact, d)
 
+        def finish_right(exact: int, d: str = d, sat: str = sat) -> int:
+            return clamp_scalar(exact, d) if sat else value(exact, d)
+
         expect(
             f"vshl.{d}.{x}.u32{sat}.{mode}",
             [a, n],
@@ -96,20 +112,26 @@ def test_shifts(mode: str) -> None:
         expect(
             f"vshr.{d}.{x}.u32{sat}.{mode}.add",
             [a, n, c],
-            lambda p, s, r, x=x, d=d, finish=finish: finish(value(p, x) >> amount(s)) + value(r, d),
+            lambda p, s, r, x=x, finish=finish_right: finish(value(p, x) >> amount(s)) + r,
         )
 
 
 def test_multiply_and_add() -> None:
     a, b, c = operands(4)
-    for d, x, y in itertools.product(KINDS, KINDS, KINDS):
-        for flags, shift, one in (("", 0, 0), (".shr7", 7, 0), (".po.sat.shr15", 15, 1)):
+    flags = ("", ".shr7", ".shr15", ".sat", ".sat.shr7", ".po.sat.shr15", ".po")
+    for d, x, y, flag in itertools.product(KINDS, KINDS, KINDS, flags):
+        shift = 7 if "shr7" in flag else 15 if "shr15" in flag else 0
 
-            def expected(p: int, q: int, r: int, d=d, x=x, y=y, s=shift, o=one) -> int:
-                exact = (value(p, x) * value(q, y) + value(r, d) + o) >> s
-                return clamp(exact, d) if o else exact
+        def expected(p: int, q: int, r: int, x=x, y=y, flag=flag, shift=shift) -> int:
+            # seen on an H200: all operands count as signed
+            exact = signed(p, 32) * signed(q, 32) + signed(r, 32) + ("po" in flag) >> shift
+            if "sat" not in flag:
+                return exact
+            if "s32" in (x, y):
+                return clamp(exact, "s32")
+            return 0xFFFFFFFF if shift and exact < 0 else clamp(exact, "u32")
 
-            expect(f"vmad.{d}.{x}.{y}{flags}", [a, b, c], expected)
+        expect(f"vmad.{d}.{x}.{y}{flag}", [a, b, c], expected)
 
 
 @pytest.mark.parametrize("name", COMPARE)

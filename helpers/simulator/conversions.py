@@ -143,15 +143,16 @@ def _to_f64_directed(source: str, mode: str) -> Callable:
     return convert
 
 
-def _rounded_to_float(to: str, source: str, mode: str) -> Callable:
-    """A conversion to a float type, without `.ftz`, `.sat` and `.relu`."""
+def _rounded_to_float(to: str, source: str, mode: str, ftz: bool) -> Callable:
+    """A conversion to a float type, without `.sat`, `.relu` and the inputs' `.ftz`."""
     if to == "f64":
         if mode == "rn" or source not in ("s64", "u64"):
             return _to_double(source) if source == "bf16" else lambda a: a.astype(F64)
         return _to_f64_directed(source, mode)
+    # Without ftz, bf16 to f32 leaves NaNs as they are (seen on an H200).
     quick: dict[tuple[str, str], Callable] = {
         ("f32", "f16"): widen_f16,
-        ("f32", "bf16"): widen_bf16,  # NaNs keep their bits (seen on an H200)
+        ("f32", "bf16"): lambda a: flush(canonical(widen_bf16(a))) if ftz else widen_bf16(a),
         ("f32", "f32"): _narrow_to_f32,
         ("f16", "f16"): narrow_to_f16,
         ("f16", "f32"): narrow_to_f16,
@@ -163,7 +164,8 @@ def _rounded_to_float(to: str, source: str, mode: str) -> Callable:
         return lambda a: a.astype(F32)  # one correct rounding, also of 64 bits
     widen, dtype, form = _to_double(source), TYPES[to], FORMATS[to]
     if source == "f64":
-        return lambda a: _keep_nan(a, encode(a, form, mode), form).view(dtype)
+        flush_results = ftz and to == "f32"
+        return lambda a: _keep_nan(a, encode(a, form, mode, flush_results), form).view(dtype)
     return lambda a: encode(widen(a), form, mode).view(dtype)
 
 
@@ -202,22 +204,21 @@ def _to_float(modifiers: tuple[str, ...]) -> Operation | None:
     *flags, to, source = modifiers
     if to not in FLOATS or source not in FLOATS | _INTEGERS:
         return None
+    if modifiers == ("f32", "f32"):
+        return signature(np.copy, "f32", "f32")  # also of a NaN (seen on an H200)
     mode = flags[0] if flags and flags[0] in MODES else "rn"
     if flags and flags[0] in _TO_INTEGER:
         if to != source:
             return None
         convert = _rounded_to_whole(to, flags[0])
     else:
-        convert = _rounded_to_float(to, source, mode)
+        convert = _rounded_to_float(to, source, mode, "ftz" in flags)
     rest = set(flags) - MODES - set(_TO_INTEGER)
     if not rest <= {"ftz", "sat", "relu"} or ("relu" in rest and to not in HALVES):
         return None
     steps = [convert]
-    if "ftz" in rest:
-        if source == "f32" and (to, mode) != ("f16", "rn"):  # there a subnormal is 0 anyway
-            steps.insert(0, flush)
-        if to == "f32" and source not in _INTEGERS | {"f16", "f32"}:
-            steps.append(flush)
+    if "ftz" in rest and source == "f32" and to != "f16":  # as seen on an H200
+        steps.insert(0, flush)
     if "sat" in rest:
         steps.append(_saturate_float(to))
     if "relu" in rest:

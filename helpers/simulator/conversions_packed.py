@@ -52,13 +52,12 @@ def _tf32(flags: list[str]) -> Callable:
         finite = np.isfinite(a)
         rounded = np.where(finite, rounded, bits) & np.uint32(0xFFFFE000)
         if "satfinite" in flags:
-            infinite = np.equal(rounded & np.uint32(0x7FFFFFFF), np.uint32(0x7F800000))
-            rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
+            beyond = np.greater_equal(rounded & np.uint32(0x7FFFFFFF), np.uint32(0x7F800000))
+            rounded = np.where(beyond, rounded - np.uint32(0x2000), rounded)
         if "relu" in flags:
             rounded = np.where(np.signbit(a), np.uint32(0), rounded)
-        # Seen on an H200: rna keeps a NaN's upper bits, the others give one NaN.
-        nan = bits & np.uint32(0xFFFFE000) | np.uint32(0x400000) if "rna" in flags else _NAN_TF32
-        return np.where(np.isnan(a), nan, rounded)
+        # Seen on an H200: rna cuts a NaN like any number, the others give one NaN.
+        return rounded if "rna" in flags else np.where(np.isnan(a), _NAN_TF32, rounded)
 
     return convert
 

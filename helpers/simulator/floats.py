@@ -16,11 +16,24 @@ import numpy as np
 
 from helpers.simulator.directed import DIRECTED
 from helpers.simulator.instruction_types import Builder, Operation, first_of, signature
-from helpers.simulator.rounding import F32, F64, I64, MODES, U32, U64, to_odd, two_sum
+from helpers.simulator.rounding import (
+    F32,
+    F64,
+    FORMATS,
+    I64,
+    MODES,
+    U32,
+    U64,
+    encode,
+    to_odd,
+    two_sum,
+)
 
 I32 = np.dtype(np.int32)
 NAN = np.uint32(0x7FFFFFFF).view(F32)
 TINY = 2.0**-126  # the smallest normal f32
+_ABOVE_TINY = TINY * (1 + 2.0**-23)
+_F32 = FORMATS["f32"]
 _ZERO, _ONE = np.array(0, F32), np.array(1, F32)
 _BIT = np.array(1, U32)
 _EIGHT = np.array(8, U32)
@@ -70,6 +83,11 @@ def _settled(result: np.ndarray, safe: float) -> bool:
     return not _has_tiny(magnitudes, safe)
 
 
+def flushing_inputs(evaluate: Callable) -> Callable:
+    """The f32 instruction with subnormal inputs made zero."""
+    return lambda *inputs: evaluate(*[flush(a) for a in inputs])
+
+
 def flushing(evaluate: Callable) -> Callable:
     """The f32 instruction with subnormal inputs and results made zero (`.ftz`)."""
     return lambda *inputs: flush(evaluate(*[flush(a) for a in inputs]))
@@ -95,9 +113,17 @@ def _sum_flushing(combine: np.ufunc) -> Callable:
     return evaluate
 
 
-def _mul_flushing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    result = np.multiply(flush(a), flush(b))
-    return result if _settled(result, TINY) else flush(result)
+def _flushing_results(combine: np.ufunc) -> Callable:
+    """`mul.ftz` and `div.ftz`: what seems no larger than the smallest normal is looked at again."""
+
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a, b = flush(a), flush(b)
+        result = combine(a, b)
+        if _settled(result, _ABOVE_TINY):
+            return result
+        return encode(combine(a.astype(F64), b.astype(F64)), _F32, "rn", True).view(F32)
+
+    return evaluate
 
 
 def _wide_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -125,8 +151,8 @@ def _has_tie(total: np.ndarray) -> bool:
 
 
 def _exact_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    total, error = two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))
-    return to_odd(total, error).astype(F32)
+    """a*b + c in float64, rounded to odd."""
+    return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64)))
 
 
 def _repair(
@@ -134,7 +160,8 @@ def _repair(
 ) -> None:
     """Recompute the elements of an fma at `where`, with no double rounding."""
     shape = result.shape
-    result[where] = _exact_fma(*[np.broadcast_to(x, shape)[where] for x in (a, b, c)])
+    exact = _exact_fma(*[np.broadcast_to(x, shape)[where] for x in (a, b, c)])
+    result[where] = exact.astype(F32)
 
 
 def _ties(total: np.ndarray) -> np.ndarray:
@@ -171,11 +198,11 @@ def fma_f32_flushing(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     if smallest >= _SAFE_FMA:
         return result
     flushed = flush(c)
-    if flushed is not c:
-        return flush(fma_f32(a, b, flushed))
+    if flushed is not c or _has_tiny(magnitudes, _ABOVE_TINY):
+        return encode(_exact_fma(a, b, flushed), _F32, "rn", True).view(F32)
     if smallest != smallest:
         np.copyto(result, NAN, where=np.isnan(result))
-    return flush(result) if _has_tiny(magnitudes) else result
+    return result
 
 
 def _canonical_of(combine: Callable) -> Callable:
@@ -196,9 +223,9 @@ def _divide_approximately(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 _ARITHMETIC: dict[str, tuple[Callable, Callable, int, int]] = {
     "add": (_canonical_of(np.add), _sum_flushing(np.add), 2, 1),
     "sub": (_canonical_of(np.subtract), _sum_flushing(np.subtract), 2, 1),
-    "mul": (_canonical_of(np.multiply), _mul_flushing, 2, 1),
+    "mul": (_canonical_of(np.multiply), _flushing_results(np.multiply), 2, 1),
     "fma": (fma_f32, fma_f32_flushing, 3, 2),
-    "div": (_canonical_of(np.divide), flushing(_canonical_of(np.divide)), 2, 0),
+    "div": (_canonical_of(np.divide), _flushing_results(np.divide), 2, 0),
 }
 
 
@@ -219,9 +246,9 @@ def _arithmetic(opcode: str) -> Builder:
         if mode == "rn":
             evaluate = with_ftz if "ftz" in flags else plain
         else:
-            evaluate = DIRECTED[opcode](mode)
+            evaluate = DIRECTED[opcode](mode, "ftz" in flags)
             if "ftz" in flags:
-                evaluate = flushing(evaluate)
+                evaluate = flushing_inputs(evaluate)
         if "sat" in flags:
             unclamped = evaluate
             evaluate = lambda *inputs: saturated(unclamped(*inputs))  # noqa: E731

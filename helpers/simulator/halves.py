@@ -184,8 +184,11 @@ def _arithmetic(opcode: str) -> Builder:
         if ("relu" in rest and opcode != "fma") or (half.name == "bf16" and rest - {"relu"}):
             return None
 
+        ftz = "ftz" in rest
+
         def evaluate(*inputs: np.ndarray) -> np.ndarray:
-            return encode(compute(*[half.widen(a) for a in inputs]), FORMATS[half.name])
+            exact = compute(*[half.widen(a) for a in inputs])
+            return encode(exact, FORMATS[half.name], "rn", ftz)
 
         return operation_on(_modified(evaluate, half, rest), kind, operands, flops)
 
@@ -246,8 +249,27 @@ def _min_max(opcode: str) -> Builder:
     return build
 
 
+def _ex2(x: np.ndarray, half: Half, ftz: bool) -> np.ndarray:
+    """2^x in bits. Seen on an H200, for every operand: cut off, not rounded; infinite from the
+    power of two that follows the largest number; and 1 from -2^-23 on upwards to 0."""
+    form = FORMATS[half.name]
+    values = np.exp2(np.where((x < 0) & (x > -(2.0**-23)), 0.0, x))
+    beyond = 2.0**16 if half.name == "f16" else 2.0**128
+    values = np.where(values >= beyond, np.inf, values)
+    return encode(values, form, "rz", ftz)
+
+
+def _tanh(x: np.ndarray, half: Half, ftz: bool) -> np.ndarray:
+    """tanh x in bits, as an H200 has it but for one operand in a thousand, which is off by one
+    unit: x itself near 0, cut off elsewhere, and 1 from 8 on."""
+    magnitude = np.absolute(x)
+    values = np.where(magnitude < 2.0**-8 * (1 + 2.0**-7), x, np.tanh(x))
+    values = np.where(magnitude >= 8, np.copysign(1.0, x), values)
+    return encode(values, FORMATS[half.name], "rz", ftz)
+
+
 def _function(opcode: str) -> Builder:
-    compute = {"ex2": np.exp2, "tanh": np.tanh}[opcode]
+    compute = {"ex2": _ex2, "tanh": _tanh}[opcode]
 
     def build(modifiers: tuple[str, ...]) -> Operation | None:
         """`ex2.approx` and `tanh.approx` (`ex2.approx.ftz` for bf16)."""
@@ -258,16 +280,9 @@ def _function(opcode: str) -> Builder:
                 return None
         if half is None:
             return None
-        # Seen on an H200: the f16 exponential is cut off, not rounded; from 65536 it is infinite.
-        mode = "rz" if opcode == "ex2" and half.name == "f16" else "rn"
-        infinity = U16.type(half.infinity)
 
         def evaluate(bits: np.ndarray) -> np.ndarray:
-            values = compute(half.widen(bits))
-            result = encode(values, FORMATS[half.name], mode)
-            if mode == "rz":
-                result = np.where(values >= 65536.0, infinity, result)
-            return result
+            return compute(half.widen(bits), half, bool(flags))
 
         return operation_on(_modified(evaluate, half, set(flags)), kind, 1)
 

@@ -45,13 +45,14 @@ class Format:
 
     `nearest` rounds float64 to the nearest number, ties to even, and gives its bits; `value` is
     the float64 of such bits; `nan` is the pattern every NaN result takes; `fraction` is the
-    number of explicit fraction bits.
+    number of explicit fraction bits; `normal` is the smallest normal number.
     """
 
     nearest: Callable[[np.ndarray], np.ndarray]
     value: Callable[[np.ndarray], np.ndarray]
     nan: int
     fraction: int
+    normal: float
 
 
 def step(bits: np.ndarray, where: np.ndarray, away: np.ndarray | bool) -> np.ndarray:
@@ -61,10 +62,26 @@ def step(bits: np.ndarray, where: np.ndarray, away: np.ndarray | bool) -> np.nda
     return bits + np.where(where, np.where(away, one, back), bits.dtype.type(0))
 
 
-def encode(values: np.ndarray, to: Format, mode: str = "rn") -> np.ndarray:
+def _tiny(values: np.ndarray, to: Format, mode: str) -> np.ndarray:
+    """Where values stay below the smallest normal number when rounded with no least exponent."""
+    magnitudes = np.absolute(values)
+    down = magnitudes < to.normal
+    away = magnitudes <= to.normal * (1 - 2.0 ** -(to.fraction + 1))
+    if mode == "rn":
+        return magnitudes < to.normal * (1 - 2.0 ** -(to.fraction + 2))
+    if mode == "rz":
+        return down
+    return np.where(np.signbit(values) == (mode == "rm"), away, down)
+
+
+def encode(
+    values: np.ndarray, to: Format, mode: str = "rn", flush_results: bool = False
+) -> np.ndarray:
     """The bits of float64 values (exact, or rounded to odd) rounded to a format.
 
-    `mode` is rn, rz, rm or rp (PTX ISA 9.0, "Rounding Modifiers").
+    `mode` is rn, rz, rm or rp (PTX ISA 9.0, "Rounding Modifiers"). With `flush_results`,
+    subnormal results become zeros of their sign; as seen on an H200, a result is subnormal if
+    it is too small after a rounding that knows no smallest exponent.
     """
     bits = to.nearest(values)
     if mode != "rn":
@@ -75,6 +92,11 @@ def encode(values: np.ndarray, to: Format, mode: str = "rn") -> np.ndarray:
             bits = step(bits, back > values, np.signbit(values))
         else:
             bits = step(bits, back < values, ~np.signbit(values))
+    if flush_results:
+        tiny = _tiny(values, to, mode)
+        if np.count_nonzero(tiny):
+            sign = np.signbit(values) * bits.dtype.type(to.nan + 1)
+            bits = np.where(tiny, sign, bits)
     nan = np.isnan(values)
     if np.count_nonzero(nan):
         bits = np.where(nan, bits.dtype.type(to.nan), bits)
@@ -110,12 +132,14 @@ FORMATS: dict[str, Format] = {
         lambda bits: bits.view(F32).astype(F64),
         0x7FFFFFFF,
         23,
+        2.0**-126,
     ),
     "f16": Format(
         lambda values: values.astype(F16).view(U16),
         lambda bits: bits.view(F16).astype(F64),
         0x7FFF,
         10,
+        2.0**-14,
     ),
-    "bf16": Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF, 7),
+    "bf16": Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF, 7, 2.0**-126),
 }

@@ -36,7 +36,10 @@ _COMPARE: dict[str, np.ufunc] = {
 
 
 def _finish(exact: np.ndarray, kind: str, clamp: bool) -> np.ndarray:
-    return saturate(exact, kind) if clamp else exact.astype(TYPES[kind])
+    """Cut to 32 bits, or clamped first: an u32 only from below, as an H200 does it."""
+    if clamp:
+        exact = np.clip(exact, -(1 << 31), (1 << 31) - 1) if kind == "s32" else exact.clip(0)
+    return exact.astype(TYPES[kind])
 
 
 def _with_second(
@@ -44,16 +47,18 @@ def _with_second(
 ) -> Operation:
     """The instruction, followed by the optional second operation with one more operand.
 
-    `between` is the type in which the second operation reads the first one's result.
+    `between` is the type in which the second operation reads the first one's result. Two u32 are
+    compared as unsigned 64-bit numbers, for which a `between` of s32 is sign-extended.
     """
     if second is None:
         return signature(first, operands, kind)
     combine = _COMBINE[second]
     dtype, middle = TYPES[kind], TYPES[between or kind]
+    wide = np.uint64 if kind == "u32" else _I64
 
     def evaluate(*inputs: np.ndarray) -> np.ndarray:
         result = first(*inputs[:-1]).view(middle).astype(_I64)
-        return combine(result, inputs[-1].astype(_I64)).astype(dtype)
+        return combine(result.astype(wide), inputs[-1].astype(wide)).astype(dtype)
 
     return signature(evaluate, f"{operands} {kind}", kind)
 
@@ -75,8 +80,8 @@ def _scalar(opcode: str) -> Builder:
         def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return _finish(combine(a.astype(_I64), b.astype(_I64)), kind, clamp)
 
-        # An absolute difference that fills the sign bit still counts as positive (seen on an H200).
-        between = "u32" if opcode == "absdiff" else None
+        # Seen on an H200: an absolute difference is unsigned, a sum or difference always signed.
+        between = {"absdiff": "u32", "add": "s32", "sub": "s32"}.get(opcode)
         second = rest[0] if rest else None
         return _with_second(evaluate, f"{a_kind} {b_kind}", kind, second, between)
 
@@ -102,11 +107,12 @@ def _shift(opcode: str) -> Builder:
             if opcode == "vshr":
                 return _finish(wide >> count, kind, clamp)
             if not clamp:
-                return _finish(wide << count, kind, False)
-            # A u32 shifted by 32 leaves int64. In two steps, what the first brings out of the
+                return (wide << count).astype(TYPES[kind])
+            # As the manual has it; an H200 gives other numbers here, with no rule to be seen. A
+            # u32 shifted by 32 leaves int64. In two steps, what the first brings out of the
             # result's range is cut back to where it still is out of it.
             shifted = np.clip(wide << np.minimum(count, _I64(16)), -(1 << 33), 1 << 33)
-            return _finish(shifted << np.maximum(count - _I64(16), _I64(0)), kind, True)
+            return saturate(shifted << np.maximum(count - _I64(16), _I64(0)), kind)
 
         return _with_second(evaluate, f"{a_kind} u32", kind, rest[1] if len(rest) > 1 else None)
 
@@ -114,7 +120,11 @@ def _shift(opcode: str) -> Builder:
 
 
 def _vmad(modifiers: tuple[str, ...]) -> Operation | None:
-    """`vmad.dtype.atype.btype{.po}{.sat}{.shr7/.shr15}`: a*b + c (+ 1), shifted down."""
+    """`vmad.dtype.atype.btype{.po}{.sat}{.shr7/.shr15}`: a*b + c (+ 1), shifted down.
+
+    As seen on an H200: all operands count as signed, and a clamped result is unsigned if a and b
+    are; such a result that is negative becomes 0, or all ones if it was shifted.
+    """
     match modifiers:
         case (kind, a_kind, b_kind, *flags) if {kind, a_kind, b_kind} <= set(_KINDS):
             pass
@@ -122,21 +132,20 @@ def _vmad(modifiers: tuple[str, ...]) -> Operation | None:
             return None
     if not set(flags) <= {"po", "sat", "shr7", "shr15"}:
         return None
-    shift = 7 if "shr7" in flags else 15 if "shr15" in flags else 0
-    plus_one = int("po" in flags)
-    # Before the shift an H200 takes unsigned operands for signed ones.
-    as_signed = shift > 0 and (kind, a_kind, b_kind) == ("u32", "u32", "u32") and "sat" not in flags
+    shift = _I64(7 if "shr7" in flags else 15 if "shr15" in flags else 0)
+    plus_one = _I64("po" in flags)
+    unsigned = (a_kind, b_kind) == ("u32", "u32")
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        if as_signed:
-            a, b, c = a.view(np.int32), b.view(np.int32), c.view(np.int32)
-        # Python's integers: the product of two u32 and a sum beside it do not fit int64.
-        total = a.astype(object) * b.astype(object) + c.astype(object) + plus_one
-        total = total >> shift
-        if "sat" in flags:
-            limits = np.iinfo(TYPES[kind])
-            total = np.minimum(np.maximum(total, int(limits.min)), int(limits.max))
-        return (total & 0xFFFFFFFF).astype(np.uint32).view(TYPES[kind])
+        a, b, c = (x.view(np.int32).astype(_I64) for x in (a, b, c))
+        total = a * b + c + plus_one >> shift
+        if "sat" not in flags:
+            return total.astype(TYPES[kind])
+        if not unsigned:
+            return saturate(total, "s32").view(TYPES[kind])
+        if shift:
+            total = np.where(total < 0, _I64(0xFFFFFFFF), total)
+        return saturate(total, "u32").view(TYPES[kind])
 
     return signature(evaluate, f"{a_kind} {b_kind} {kind}", kind)
 
