@@ -202,7 +202,9 @@ class Run:
 
     def lay_out_shared(self, dynamic: int) -> int:
         """Place the shared variables; returns the static bytes."""
-        self.shared_variables, static, before = ptxas.shared_places(self.prepared.module)
+        self.shared_variables, static, before = ptxas.shared_places(
+            self.prepared.module, self.code.function.name
+        )
         self.addresses.update({v.name: at for at, v in self.shared_variables})
         self.shared_bytes = before + dynamic
         return static

@@ -28,28 +28,46 @@ COPY_DUMMIES = ((0, 0),) * 3
 CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
 
 
-def used_symbols(module: Module) -> set[str]:
-    """Names of the variables that some instruction refers to."""
+def used_symbols(module: Module, entry: str | None = None) -> set[str]:
+    """Names of the variables and functions that some instruction refers to.
+
+    With `entry`, only those that the kernel of that name or a function that it may call refers to.
+    """
+    if entry is None:
+        waiting = list(module.functions)
+    else:
+        waiting = [entry]
+        for variable in module.variables.values():  # tables of functions
+            waiting += [item.name for item in variable.initial if isinstance(item, Sym)]
     names: set[str] = set()
-    for f in module.functions.values():
-        for i in f.instructions:
+    seen: set[str] = set()
+    while waiting:
+        function = module.functions.get(name := waiting.pop())
+        if function is None or name in seen:
+            continue
+        seen.add(name)
+        for i in function.instructions:
             for operand in i.operands:
                 base = getattr(operand, "base", operand)
-                if isinstance(base, Sym):
+                if isinstance(base, Sym) and base.name not in names:
                     names.add(base.name)
+                    waiting.append(base.name)
     return names
 
 
-def shared_places(module: Module) -> tuple[list[tuple[int, Variable]], int, int]:
+def shared_places(
+    module: Module, entry: str | None = None
+) -> tuple[list[tuple[int, Variable]], int, int]:
     """Where the shared variables lie: ([(address, variable)], static bytes, bytes before dynamic).
 
     They lie in the order of the PTX at their declared alignment; dynamic shared memory follows,
-    16-byte aligned. Variables that nothing refers to take no room.
+    16-byte aligned. Variables that nothing refers to take no room, nor do those of other kernels
+    than `entry`.
     """
     variables = [v for v in module.variables.values() if v.space == "shared"]
     for f in module.functions.values():
         variables += [v for v in f.variables.values() if v.space == "shared"]
-    used = used_symbols(module)
+    used = used_symbols(module, entry)
     at, places, dynamic = SHARED_BASE, [], []
     for v in variables:
         if v.size == 0:
@@ -153,7 +171,8 @@ def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
     Returns, per block that ends in a branch around a small `if`, the shared loads in that `if`.
     """
     function = graph.function
-    places = {v.name: at for at, v in shared_places(module)[0]}
+    entry = function.name if function.entry else None
+    places = {v.name: at for at, v in shared_places(module, entry)[0]}
     if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
         return {}
     forms = LinearForms(function, places)
