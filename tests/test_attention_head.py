@@ -1,4 +1,4 @@
-"""The head of chapter 01: it is the model's own, usable as it is, and its licence lies beside it."""
+"""The head of chapter 01: it is the model's own, and its licence lies beside it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_equals_the_models_own_map(head):
 
 
 def test_no_other_arrangement_gives_the_models_map(head):
-    """What the comparison above would let pass is not much: each of these mistakes is far outside."""
+    """Each of these mistakes is far outside what the comparison above lets pass."""
     X = computed(head)["X"]
 
     def attend(Q, K, scale):
@@ -120,7 +120,7 @@ def test_rows_of_the_map_are_weights(head):
 
 
 def test_the_map_is_worth_looking_at(head):
-    """What chapter 01 says of it: a verb looks back at its subject, and no row is all of one kind."""
+    """What chapter 01 says of it: a verb looks back at its subject, and no row is one-hot."""
     place = {token: number for number, token in enumerate(head.model_tokens)}
     assert head.model_P[place["need"]].argmax() == place["you"]
     assert head.model_P[place["all"]].argmax() == place["is"]
