@@ -80,7 +80,7 @@ def float_to_integer(rounding: str, to: str, source: str) -> Callable:
     low, beyond = float(limits.min), float(limits.max + 1)
     wide_nan = source == "f64" or dtype.itemsize == 8
     nan = np.array(wide_nan << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype)
-    widen = widen_bf16 if source == "bf16" else None
+    widen = {"bf16": widen_bf16, "f16": widen_f16}.get(source)
     # NumPy converts float64 to uint64 and to narrow types by way of types that may be too small.
     via = I64 if dtype != U64 else U64
 

@@ -32,6 +32,17 @@ def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return product, error
 
 
+def _all_moderate(*inputs: np.ndarray) -> bool:
+    """Whether no input is zero, and none so near overflow or underflow that errors are inexact."""
+    for a in inputs:
+        magnitude = np.absolute(a)
+        if not magnitude.item(magnitude.argmin()) > _SMALLEST:
+            return False
+        if not magnitude.item(magnitude.argmax()) < _LARGEST:
+            return False
+    return True
+
+
 def _moderate(*inputs: np.ndarray) -> np.ndarray:
     """Where all inputs are zero, or so far from overflow and underflow that errors are exact."""
     fine = np.True_
@@ -133,6 +144,8 @@ def _with_exceptions(
 
     def evaluate(*inputs: np.ndarray) -> np.ndarray:
         result = usual(*inputs)
+        if mode == "rn" and _all_moderate(*inputs):
+            return result
         strange = ~_moderate(*inputs)
         if mode != "rn":
             strange = strange | np.equal(result, 0)  # the sign of a zero depends on the mode

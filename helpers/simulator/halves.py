@@ -92,9 +92,9 @@ def narrow_to_bf16(a: np.ndarray) -> np.ndarray:
 def narrow_to_f16(a: np.ndarray) -> np.ndarray:
     """float32 or float64 to float16, to nearest even (`cvt.rn.f16.f32`)."""
     result = a.astype(F16)
-    largest = result.item(result.argmax())
+    largest = a.item(a.argmax())
     if largest != largest:
-        result.view(U16)[np.isnan(result)] = 0x7FFF
+        result.view(U16)[np.isnan(a)] = 0x7FFF
     return result
 
 

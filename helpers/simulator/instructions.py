@@ -7,6 +7,8 @@ an H200 was seen to do.
 
 from __future__ import annotations
 
+import numpy as np
+
 from helpers.simulator import (
     bitfields,
     bits,
@@ -47,6 +49,12 @@ def _table() -> dict[str, Builder]:
 
 
 _TABLE = _table()
+
+# Every instruction allocates results of some 100 KB to 1 MB and drops others. glibc returns blocks
+# that large to the system, and each new one costs page faults, several times the arithmetic. Once
+# a larger block was freed, it keeps those up to that size (mallopt(3), M_MMAP_THRESHOLD). The
+# block itself is never touched, so it costs nothing.
+np.empty(31 << 20, np.uint8)
 
 
 def operation(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
