@@ -50,8 +50,8 @@ def check_geometry(entry: str, grid, block, function: Function):
         raise SimulatorError(
             "launch",
             f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more "
-            "than the "
-            f"{MAX_THREADS:,} that a block may have: use a smaller block and a larger grid.",
+            f"than the {MAX_THREADS:,} that a block may have: use a smaller block and a larger "
+            "grid.",
         )
     for axis, size, most in zip("xyz", block, MAX_BLOCK, strict=True):
         if size > most:
@@ -65,15 +65,14 @@ def check_geometry(entry: str, grid, block, function: Function):
             raise SimulatorError(
                 "launch",
                 f"{entry}: a grid of {size:,} blocks along {axis} is more than the {most:,} "
-                "allowed: "
-                "put the long direction along x.",
+                "allowed: put the long direction along x.",
             )
     bound = function.bounds.get("maxntid")
     if bound is not None and threads > bound:
         raise SimulatorError(
             "launch",
-            f"{entry}: a block of {threads:,} threads is more than its __launch_bounds__({bound}) "
-            "promise: use a smaller block, or change the promise.",
+            f"{entry}: a block of {threads:,} threads is more than its "
+            f"__launch_bounds__({bound}) promise: use a smaller block, or change the promise.",
         )
     return grid, block
 
@@ -146,20 +145,21 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
         raise SimulatorError(
             "argument",
             f"{where} is declared as `{declared.declaration if declared else param.type}`, a "
-            "value, but "
-            f"is an array of shape {array.shape}: pass a NumPy scalar such as np.int32(4).",
+            f"value, but is an array of shape {array.shape}: pass a NumPy scalar such as "
+            "np.int32(4).",
         )
     if not array.flags.c_contiguous:
         raise SimulatorError(
             "argument",
-            f"{where} is not C-contiguous (shape {array.shape}, strides {array.strides}); a kernel "
-            "would read its memory in the wrong order: pass cp.ascontiguousarray(...) of it.",
+            f"{where} is not C-contiguous (shape {array.shape}, strides {array.strides}); a "
+            "kernel would read its memory in the wrong order: pass cp.ascontiguousarray(...) "
+            "of it.",
         )
     if declared and declared.dtypes and not _dtype_fits(array.dtype, declared):
         raise SimulatorError(
             "argument",
-            f"{where} is declared as `{declared.declaration}`, but is an array of {array.dtype}: "
-            f"pass it as .astype(np.{declared.dtypes[0]}).",
+            f"{where} is declared as `{declared.declaration}`, but is an array of "
+            f"{array.dtype}: pass it as .astype(np.{declared.dtypes[0]}).",
         )
     return array
 
@@ -200,8 +200,7 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
             raise SimulatorError(
                 "argument",
                 f"{where} is declared as `{kind}`, but is a Python {type(arg.item()).__name__}, "
-                "which is "
-                f"passed as {arg.dtype}: write np.{_numpy(declared, param)}({arg}).",
+                f"which is passed as {arg.dtype}: write np.{_numpy(declared, param)}({arg}).",
             )
     if not isinstance(arg, (np.generic, np.ndarray)):
         raise SimulatorError(
@@ -212,8 +211,7 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
         raise SimulatorError(
             "argument",
             f"{where} is declared as `{kind}` ({param.size} bytes), but is {raw.dtype} "
-            f"({raw.nbytes} bytes): "
-            f"pass np.{_numpy(declared, param)}(...).",
+            f"({raw.nbytes} bytes): pass np.{_numpy(declared, param)}(...).",
         )
     if declared and declared.dtypes and declared.vector == 1:
         wanted = declared.dtypes[0]

@@ -74,9 +74,8 @@ class Control:
             raise SimulatorError(
                 "trap",
                 f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} ran into a "
-                "trap "
-                f"instruction (__trap(), or code that the compiler found unreachable)."
-                f"{part_written(S)}",
+                "trap instruction (__trap(), or code that the compiler found "
+                f"unreachable).{part_written(S)}",
                 end.line,
             )
         if op == "brx":
@@ -227,8 +226,7 @@ class Control:
     # ------------------------------------------------------------------ faults
 
     def _check_bypass(self, group: Group, block: int) -> None:
-        """Threads left the kernel while others of their block wait at a barrier they went "
-        "around."""
+        """Threads left the kernel and went around a barrier at which others of their block wait."""
         S = self.S
         code = group.frame.code
         for parked in self.parked:
@@ -251,10 +249,9 @@ class Control:
             raise SimulatorError(
                 "barrier",
                 f"{S.entry}, line {parked.instruction.line}: thread {waiting[1]} of block "
-                f"{waiting[0]} "
-                f"waits at a barrier that thread {left[1]} never reaches: move the barrier out "
-                "of the "
-                f"branch or loop, so that every thread of the block passes it.{part_written(S)}",
+                f"{waiting[0]} waits at a barrier that thread {left[1]} never reaches: move the "
+                "barrier out of the branch or loop, so that every thread of the block passes "
+                f"it.{part_written(S)}",
                 parked.instruction.line,
             )
 
@@ -270,7 +267,6 @@ class Control:
         raise SimulatorError(
             "endless_loop",
             f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); "
-            "check the "
-            f"condition that should end it{more}.{part_written(S)}",
+            f"check the condition that should end it{more}.{part_written(S)}",
             line,
         )

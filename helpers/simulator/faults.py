@@ -54,8 +54,8 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
         kind = "the read-only array" if region.kind == "global" else f"{region.kind} memory"
         raise SimulatorError(
             "argument",
-            f"{_at(S, i)}: a write to {kind} {region.name}; pass a writable array, or do not store "
-            f"through this pointer.{part_written(S)}",
+            f"{_at(S, i)}: a write to {kind} {region.name}; pass a writable array, or do not "
+            f"store through this pointer.{part_written(S)}",
             i.line,
         )
     if space in ("shared", "local"):
@@ -76,26 +76,24 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
         raise SimulatorError(
             "misaligned",
             f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} at byte "
-            "address "
-            f"{first % 4096} (mod 4096), which is not a multiple of {total}: "
-            "a vector access needs an index and a row length that keep it "
-            f"aligned.{part_written(S)}",
+            f"address {first % 4096} (mod 4096), which is not a multiple of {total}: a vector "
+            f"access needs an index and a row length that keep it aligned.{part_written(S)}",
             i.line,
         )
     first = _value(S, address, bad)
     if 0 <= first < 4096:
         raise SimulatorError(
             "out_of_bounds",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {verb} {total} bytes through a null pointer "
-            f"(address {first}); check the pointer argument.{part_written(S)}",
+            f"{_at(S, i)}: {_where(S, i, bad)} makes a {verb} {total} bytes through a null "
+            f"pointer (address {first}); check the pointer argument.{part_written(S)}",
             i.line,
         )
     region = S.space.nearest(first)
     if region is None:
         raise SimulatorError(
             "out_of_bounds",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {verb} address {first}, but the kernel was "
-            f"given no array.{part_written(S)}",
+            f"{_at(S, i)}: {_where(S, i, bad)} makes a {verb} address {first}, but the kernel "
+            f"was given no array.{part_written(S)}",
             i.line,
         )
     size = region.dtype.itemsize
@@ -105,8 +103,8 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
         "out_of_bounds",
         f"{_at(S, i)}: out-of-bounds {verb} {region.name}[{index}] by {_where(S, i, bad)}: "
         f"{region.name} has {count} elements of {region.dtype} "
-        f"({f'valid indices 0 to {count - 1}' if count else 'it is empty'}); "
-        f"guard the access with an if.{part_written(S)}",
+        f"({f'valid indices 0 to {count - 1}' if count else 'it is empty'}); guard the access "
+        f"with an if.{part_written(S)}",
         i.line,
     )
 
@@ -120,9 +118,8 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
         raise SimulatorError(
             "misaligned",
             f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} in "
-            f"{space} memory "
-            f"at byte {first - low}, which is not a multiple of {total}: keep rows and indices "
-            f"of vector accesses aligned.{part_written(S)}",
+            f"{space} memory at byte {first - low}, which is not a multiple of {total}: keep "
+            f"rows and indices of vector accesses aligned.{part_written(S)}",
             i.line,
         )
     name, index, count = f"{space} memory", first - low, buffer.nbytes
@@ -141,9 +138,8 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
     raise SimulatorError(
         "out_of_bounds",
         f"{_at(S, i)}: out-of-bounds {verb} {name}[{index}] by {_where(S, i, bad)}: {name} has "
-        f"{count} "
-        f"{unit} in {space} memory (a block has {buffer.nbytes} bytes of it); correct the index or "
-        f"the size.{part_written(S)}",
+        f"{count} {unit} in {space} memory (a block has {buffer.nbytes} bytes of it); correct "
+        f"the index or the size.{part_written(S)}",
         i.line,
     )
 

@@ -133,8 +133,8 @@ class Batch:
         if address is None:
             raise SimulatorError(
                 "unsupported",
-                f"{self.entry}, line {i.line}: the simulator does not have `{name}` "
-                f"(in `{i.text}`); use a GPU for this kernel.",
+                f"{self.entry}, line {i.line}: the simulator does not have `{name}` (in "
+                f"`{i.text}`); use a GPU for this kernel.",
                 i.line,
             )
         return address
@@ -351,29 +351,24 @@ def _check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> N
             "launch",
             f"{entry}: {static:,} bytes of static __shared__ memory are more than the 48 KB "
             f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern "
-            "__shared__ with "
-            "shared_mem= and an opt-in.",
+            "__shared__ with shared_mem= and an opt-in.",
         )
     if opted is None:
         if static + dynamic > DEFAULT_SHARED:
             raise SimulatorError(
                 "launch",
                 f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-                f"{dynamic:,} "
-                f"dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a block may have "
-                "without "
-                "an opt-in: set kernel.max_dynamic_shared_size_bytes first (at most 232,448), "
-                "or use "
-                "smaller tiles.",
+                f"{dynamic:,} dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a "
+                "block may have without an opt-in: set kernel.max_dynamic_shared_size_bytes "
+                "first (at most 232,448), or use smaller tiles.",
             )
     elif dynamic > opted or static + dynamic > MAX_SHARED:
         raise SimulatorError(
             "launch",
             f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-            f"{dynamic:,} dynamic) "
-            f"are more than this kernel may have ({opted:,} dynamic bytes by its opt-in, "
-            "232,448 in "
-            "all): raise max_dynamic_shared_size_bytes or use smaller tiles.",
+            f"{dynamic:,} dynamic) are more than this kernel may have ({opted:,} dynamic bytes "
+            "by its opt-in, 232,448 in all): raise max_dynamic_shared_size_bytes or use "
+            "smaller tiles.",
         )
 
 

@@ -149,8 +149,7 @@ class Report:
             raise SimulatorError(
                 "launch",
                 f"{self.entry}: the trace of this launch was dropped, since it grew beyond its "
-                "memory: "
-                "trace a smaller grid, or pass a larger trace_bytes to launch().",
+                "memory: trace a smaller grid, or pass a larger trace_bytes to launch().",
             )
         for access in tally.trace:
             i = access.instruction

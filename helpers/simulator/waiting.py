@@ -142,7 +142,7 @@ def _deadlock(S, parked: list[Parked]) -> None:
     raise SimulatorError(
         "barrier",
         f"{S.entry}, line {line}: thread {thread} of block {block} waits at a barrier that some "
-        f"threads of its block never reach{elsewhere}: every thread must pass the same barriers."
-        f"{part_written(S)}",
+        f"threads of its block never reach{elsewhere}: every thread must pass the same "
+        f"barriers.{part_written(S)}",
         line,
     )
