@@ -114,12 +114,15 @@ class Canvas:
         italic: bool = False,
         mono: bool = False,
         halo: bool = False,
+        turn: float = 0,
     ):
         """One line of text whose baseline is at y.
 
         `_` lowers what follows it, one character or a group in braces: `W_Q`, `q_{12}`; `\\_` is
-        the character itself. `anchor` says what of the text stands at x: start, middle or end.
-        `halo` draws the paper's colour around the letters, for text on top of lines.
+        the character itself, as are all in `mono` text, which is for code. `anchor` says what of
+        the text stands at x: start, middle or end.
+        `halo` draws the paper's colour around the letters, for text on top of lines; `turn` makes
+        the line rise by so many degrees.
 
         Raises:
             ValueError: `size` is below 12 pixels, or `anchor` is none of the three.
@@ -137,6 +140,7 @@ class Canvas:
             "font_style": "italic" if italic else None,
             "font_family": MONO if mono else None,
             "fill": colour(fill),
+            "transform": f"rotate({_n(-turn)} {_n(x)} {_n(y)})" if turn else None,
         }
         if halo:
             attributes |= {"stroke": colour("paper"), "stroke_width": 5, "paint_order": "stroke"}
@@ -145,7 +149,8 @@ class Canvas:
             extra = {key.replace("_", "-"): value for key, value in attributes.items()}
             known = {key: attributes[key] for key in ("x", "y")}
             extra = {k: v for k, v in extra.items() if k not in known and v is not None}
-            self.add(Text(text=_lowered(text, size), extra=extra, **known))
+            written = escape(text) if mono else _lowered(text, size)
+            self.add(Text(text=written, extra=extra, **known))
 
     def lines(self, x: float, y: float, lines: Iterable[str], *, leading: float = 1.35, **look):
         """Several lines of text, the first one's baseline at y."""
@@ -192,10 +197,16 @@ def style(
     }
 
 
+def literal(text: str) -> str:
+    """`text` for `Canvas.text` with its underscores as they are: names, tokens."""
+    return text.replace("_", "\\_")
+
+
 def text_width(text: str, size: float = NORMAL, mono: bool = False) -> float:
     """About how wide a line of text is, in pixels: exact if `mono`, else rather too much."""
-    length = len(re.sub(r"\\_|_\{|[_}]", lambda m: "_" if m[0] == "\\_" else "", text))
-    return length * size * (0.602 if mono else 0.62)
+    if mono:
+        return len(text) * size * 0.602
+    return len(re.sub(r"\\_|_\{|[_}]", lambda m: "_" * (m[0] == "\\_"), text)) * size * 0.62
 
 
 def number(value: float, digits: int = 2) -> str:

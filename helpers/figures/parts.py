@@ -7,6 +7,7 @@ and by its border or a label, for those who cannot tell the colours apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ BANK_BYTES = 4
 SECTOR_BYTES = 32
 # How strongly the largest value colours its cell; more, and the number on it is hard to read.
 STRONGEST = 0.55
+_TURN = 36  # degrees by which long labels of columns rise
 
 
 class Grid(NamedTuple):
@@ -71,7 +73,7 @@ def matrix(
     shape: str | None = None,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
-    shade: float | None = None,
+    shade: float | np.ndarray | None = None,
     shown: Callable[[int, int], bool] | None = None,
     current: Iterable[tuple[int, int]] = (),
     digits: int = 2,
@@ -84,9 +86,11 @@ def matrix(
         cell: width and height of a cell, in pixels.
         hue: of the borders and of shaded cells.
         title, shape: written above, `shape` fainter: "S", "7 × 7".
-        rows, columns: labels left of and above the cells.
+        rows, columns: labels left of and above the cells; `label_height` tells how much room the
+            latter take.
         shade: value of full colour; cells then are tinted by |value| / shade, negative ones in
-            another hue. None tints all cells alike.
+            another hue. An array of the matrix's shape gives each cell's share of it instead.
+            None tints all cells alike.
         shown: tells of (row, column) whether the value is known yet; other cells stay empty, with
             dashed borders.
         current: cells that the step is about, with a thick border.
@@ -104,8 +108,10 @@ def matrix(
     if shade is None:
         canvas.cells([grid.box(*p) for p in sorted(known)], fill=f"{hue}-fill", stroke="none")
     else:
+        by_cell = isinstance(shade, np.ndarray)
         for i, j in sorted(known):
-            tint(canvas, grid.box(i, j), data[i][j], shade, hue)
+            value, full = (shade[i, j], 1.0) if by_cell else (data[i][j], shade)
+            tint(canvas, grid.box(i, j), value, full, hue)
     canvas.cells(
         [grid.box(*p) for p in places if p not in known], stroke="grid", dash="3 3", weight=1
     )
@@ -118,14 +124,40 @@ def matrix(
     outline(canvas, grid, current)
     for i, label in enumerate(rows or ()):
         canvas.text(x - 10, grid.centre(i)[1] + 0.36 * NORMAL, label, anchor="end")
+    turned = _turned(columns or (), width)
     for j, label in enumerate(columns or ()):
-        canvas.text(grid.centre(0, j)[0], y - 9, label, anchor="middle")
+        middle = grid.centre(0, j)[0]
+        if turned:
+            canvas.text(middle - 2, y - 7, label, size=SMALL, turn=_TURN)
+        else:
+            canvas.text(middle, y - 9, label, anchor="middle")
     if title:
-        above = y - (34 if columns else 12)
+        above = y - 12 - label_height(columns or (), width)
         canvas.text(x, above, title, size=18, bold=True, fill=hue if hue != "gray" else "ink")
         if shape:
-            canvas.text(x + text_width(title, 18) + 12, above, shape, size=SMALL, fill="muted")
+            canvas.text(x + text_width(title, 18) + 18, above, shape, size=SMALL, fill="muted")
     return grid
+
+
+def label_height(labels: Sequence[str], cell_width: float) -> float:
+    """How high labels of columns stand above the cells, in pixels; long ones stand aslant."""
+    if not labels:
+        return 0.0
+    if not _turned(labels, cell_width):
+        return 22.0
+    longest = max(text_width(label, SMALL) for label in labels)
+    return 8 + longest * math.sin(math.radians(_TURN)) + SMALL * math.cos(math.radians(_TURN))
+
+
+def _turned(labels: Sequence[str], cell_width: float) -> bool:
+    return any(text_width(label) > cell_width - 4 for label in labels)
+
+
+def elided(values: np.ndarray, columns: int) -> list[list]:
+    """Rows of a matrix with at most `columns` entries each: the first ones, "…", the last one."""
+    if values.shape[1] <= columns:
+        return [list(row) for row in values]
+    return [[*row[: columns - 2], "…", row[-1]] for row in values]
 
 
 def tint(canvas: Canvas, box: tuple[float, float, float, float], value, full: float, hue: str):
