@@ -1,0 +1,148 @@
+"""The trace of a run, block by block and warp by warp, global and shared memory alike.
+
+An event is what a warp, or all threads of a block, did with one instruction; see
+`Report.accesses` for the records that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from helpers.simulator.report import AccessRecord, Report
+
+WORD = 4
+LANES = 32
+Block = tuple[int, int, int]
+
+
+class Touch(NamedTuple):
+    """What one thread touched: the flat index of its first element and its byte address."""
+
+    thread: int
+    index: int
+    address: int
+
+
+class Event(NamedTuple):
+    """One instruction, as far as one block executed it. `kind` is load, store, copy or atomic."""
+
+    order: int
+    line: int
+    kind: str
+    space: str
+    array: str
+    bytes: int
+    touches: tuple[Touch, ...]
+
+    @property
+    def words(self) -> int:
+        """Elements of four bytes that each thread touched."""
+        return max(1, self.bytes // WORD)
+
+
+def by_block(report: Report) -> dict[Block, list[Event]]:
+    """The events of every block, in order; blocks by (x, y, z) as they come first in the trace.
+
+    `Touch.thread` is the thread's number in its block, x running fastest.
+    """
+    found: dict[Block, dict[tuple, list[Touch]]] = {}
+    for a in report.iterate():
+        key = (a.order, a.line, a.kind, a.space, a.array, a.bytes)
+        touch = Touch(a.warp * LANES + a.lane, a.index, a.address)
+        found.setdefault(a.block, {}).setdefault(key, []).append(touch)
+    return {
+        block: [Event(*key, tuple(touches)) for key, touches in events.items()]
+        for block, events in found.items()
+    }
+
+
+class WarpAccess(NamedTuple):
+    """One instruction of one warp, lane by lane.
+
+    Attributes:
+        array, kind, space, line: which, load or store, global or shared, and where in the source.
+        bytes: how much each lane moves.
+        addresses: int64 (32,), byte addresses; 0 for lanes that do not take part.
+        indices: intp (32,), flat indices of the first element; likewise.
+        active: bool (32,), the lanes that take part.
+    """
+
+    array: str
+    kind: str
+    space: str
+    line: int
+    bytes: int
+    addresses: np.ndarray
+    indices: np.ndarray
+    active: np.ndarray
+
+    @property
+    def is_load(self) -> bool:
+        """Whether the lanes read."""
+        return self.kind == "load"
+
+
+def warp_access(
+    report: Report,
+    array: str | None = None,
+    *,
+    line: int | None = None,
+    kind: str | None = None,
+    space: str | None = None,
+    block: tuple[int, ...] | int = 0,
+    warp: int = 0,
+    step: int = 0,
+) -> WarpAccess:
+    """One access of one warp.
+
+    Args:
+        report: of a counted run.
+        array: name of an array or of a shared variable; any unless given.
+        line, kind, space: which accesses count, as for `Report.accesses`.
+        block: (x, y, z) of the block, or its x.
+        warp: number of the warp in the block.
+        step: which of the accesses that fit, counted from 0.
+
+    Raises:
+        ValueError: fewer accesses fit.
+        SimulatorError: the report has no trace.
+    """
+    wanted = block if isinstance(block, tuple) else (block,)
+    wanted = (*(int(part) for part in wanted), 0, 0)[:3]
+    orders: dict[int, list[AccessRecord]] = {}
+    for a in report.iterate(line, kind=kind, space=space):
+        if a.order not in orders and len(orders) > step:
+            break
+        if a.block == wanted and a.warp == warp and array in (None, a.array):
+            orders.setdefault(a.order, []).append(a)
+    if not 0 <= step < len(orders):
+        what = " ".join(part for part in (space, kind) if part) or "access"
+        of = f" of {array}" if array else ""
+        at = f" in line {line}" if line is not None else ""
+        raise ValueError(
+            f"Warp {warp} of block {wanted} of {report.entry} makes {len(orders)} "
+            f"{what}{'es' if what == 'access' else 's'}{of}{at}; number {step}, counted from 0, is "
+            "not among them."
+        )
+    return _warp_access(orders[list(orders)[step]])
+
+
+def _warp_access(records: Iterable[AccessRecord]) -> WarpAccess:
+    addresses = np.zeros(LANES, np.int64)
+    indices = np.zeros(LANES, np.intp)
+    active = np.zeros(LANES, np.bool_)
+    first = None
+    for a in records:
+        first = first or a
+        addresses[a.lane], indices[a.lane], active[a.lane] = a.address, a.index, True
+    return WarpAccess(
+        first.array, first.kind, first.space, first.line, first.bytes, addresses, indices, active
+    )
+
+
+def barrier_lines(report: Report) -> list[int]:
+    """Source lines at which the run's threads waited for each other."""
+    return [line for line, counts in report.by_line.items() if counts["barriers"]]

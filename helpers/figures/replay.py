@@ -1,0 +1,244 @@
+"""What a tiled matrix product did, phase by phase, read from its trace.
+
+A block of such a kernel copies tiles to shared memory (load) and then reads them there (multiply),
+again and again, and stores its results at the end. A trace holds addresses and no values; values
+follow from it: what a thread stores in shared memory is what it loaded from global memory just
+before, or else the zero that stands for an element past the edge.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from .events import Block, Event, barrier_lines, by_block
+from .runs import Run
+
+Element = tuple[str, int]  # a global array's name and a flat index
+
+
+class Held(NamedTuple):
+    """A word in shared memory: its value, and the element of global memory that it is a copy of."""
+
+    value: float
+    source: Element | None
+
+
+class Phase(NamedTuple):
+    """One stretch of a block's work, and how things stand after it.
+
+    Attributes:
+        kind: "load" or "multiply".
+        reads: global array → flat indices of the elements read, one for each read.
+        shared: shared array → index → what it holds.
+        fresh: shared array → indices that were stored in this phase.
+        shared_reads: words read from shared memory.
+        products: thread → pairs of words of shared memory that it multiplied, in order.
+        partial: flat index of the result → its sum so far.
+        touched: flat indices of the results to whose sums this phase added.
+        stored: flat indices of the results that were written to global memory.
+        barrier: line of the barrier at which the block waited just before, or None.
+    """
+
+    kind: str
+    reads: dict[str, list[int]]
+    shared: dict[str, dict[int, Held]]
+    fresh: dict[str, set[int]]
+    shared_reads: int
+    products: dict[int, list[tuple[Element, Element]]]
+    partial: dict[int, float]
+    touched: set[int]
+    stored: list[int]
+    barrier: int | None
+
+
+class BlockReplay(NamedTuple):
+    """All phases of one block. `results` maps each thread to the results that it stores."""
+
+    block: Block
+    threads: int
+    phases: list[Phase]
+    results: dict[int, list[int]]
+
+
+def replay(run: Run) -> list[BlockReplay]:
+    """The phases of every block of a tiled product, block after block.
+
+    Args:
+        run: of a kernel that multiplies two matrices through tiles in shared memory.
+
+    Raises:
+        ValueError: the kernel used no shared memory, so that there are no phases.
+    """
+    barriers = barrier_lines(run.report)
+    threads = int(np.prod(run.report.block))
+    blocks = []
+    for block, events in by_block(run.report).items():
+        if not any(event.space == "shared" for event in events):
+            raise ValueError(f"{run.report.entry} copied nothing to shared memory.")
+        blocks.append(_Replay(run, barriers).block(block, threads, events))
+    return blocks
+
+
+class _Replay:
+    """The state of one block while its trace is gone through."""
+
+    def __init__(self, run: Run, barriers: list[int]):
+        self.run, self.barriers = run, barriers
+        self.shared: dict[str, dict[int, Held]] = defaultdict(dict)
+        # thread → (line, element) of what it loaded and has not stored yet
+        self.pending: dict[int, list[tuple[int, Element]]] = defaultdict(list)
+        self.partial: dict[int, float] = {}
+
+    def block(self, block: Block, threads: int, events: list[Event]) -> BlockReplay:
+        results: dict[int, list[int]] = defaultdict(list)
+        for event in events:
+            if (event.space, event.kind) == ("global", "store"):
+                for touch in event.touches:
+                    results[touch.thread].append(touch.index)
+        phases: list[Phase] = []
+        before: list[Event] = []
+        for kind, group in _groups(events):
+            barrier = _barrier_between(before, group, self.barriers)
+            phases.append(self._phase(kind, group, results, barrier))
+            before = group
+        return BlockReplay(block, threads, phases, dict(results))
+
+    def _phase(self, kind: str, events: list[Event], results, barrier: int | None) -> Phase:
+        reads: dict[str, list[int]] = defaultdict(list)
+        fresh: dict[str, set[int]] = defaultdict(set)
+        operands: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        stored: list[int] = []
+        shared_reads = 0
+        for event in events:
+            if event.space == "global" and event.kind == "load":
+                self._load(event, reads)
+            elif event.space == "global":
+                stored += [touch.index for touch in event.touches]
+            elif event.kind == "load":
+                for touch in event.touches:
+                    for word in range(event.words):
+                        operands[touch.thread][event.array].append(touch.index + word)
+                        shared_reads += 1
+            else:
+                self._store(event, fresh)
+        products = {thread: _pairs(found) for thread, found in operands.items()}
+        touched = self._add(products, results)
+        return Phase(
+            kind, dict(reads), {name: dict(held) for name, held in self.shared.items()},
+            dict(fresh), shared_reads, products, dict(self.partial), touched, stored, barrier,
+        )  # fmt: skip
+
+    def _load(self, event: Event, reads: dict[str, list[int]]) -> None:
+        for touch in event.touches:
+            for word in range(event.words):
+                element = (event.array, touch.index + word)
+                reads[event.array].append(element[1])
+                self.pending[touch.thread].append((event.line, element))
+
+    def _store(self, event: Event, fresh: dict[str, set[int]]) -> None:
+        for touch in event.touches:
+            for word in range(event.words):
+                source = self._take(touch.thread, event.line)
+                value = 0.0
+                if source is not None:
+                    value = float(self.run.arrays[source[0]].flat[source[1]])
+                self.shared[event.array][touch.index + word] = Held(value, source)
+                fresh[event.array].add(touch.index + word)
+
+    def _take(self, thread: int, line: int) -> Element | None:
+        """The element that a thread stores: loaded in the same line, or else the first one left."""
+        waiting = self.pending[thread]
+        same = [entry for entry in waiting if entry[0] == line]
+        # A load further down that moved up belongs to a store that is still to come.
+        earlier = [entry for entry in waiting if entry[0] <= line]
+        for entry in same or earlier:
+            waiting.remove(entry)
+            return entry[1]
+        return None
+
+    def _add(self, products, results: dict[int, list[int]]) -> set[int]:
+        touched = set()
+        for thread, pairs in products.items():
+            at = self._result(pairs, results.get(thread, []))
+            if at is None:
+                continue
+            for a, b in pairs:
+                product = self._value(a) * self._value(b)
+                self.partial[at] = self.partial.get(at, 0.0) + product
+            touched.add(at)
+        return touched
+
+    def _value(self, word: Element) -> float:
+        held = self.shared[word[0]].get(word[1])
+        return float("nan") if held is None else held.value
+
+    def _result(self, pairs, mine: list[int]) -> int | None:
+        """Which of a thread's results its products add to: the one of the second factor's column.
+
+        A factor is known by the element that it was copied from, and so is its column of the
+        result.
+        """
+        if len(mine) < 2:
+            return mine[0] if mine else None
+        columns = run_columns(self.run)
+        for pair in pairs:
+            for word in pair:
+                held = self.shared[word[0]].get(word[1])
+                if held is None or held.source is None or held.source[0] != "K":
+                    continue
+                column = held.source[1] // self.run.sizes["d"]
+                for at in mine:
+                    if at % columns == column:
+                        return at
+        return None
+
+
+def run_columns(run: Run) -> int:
+    """Columns of the result S of a product Q Kᵀ."""
+    return run.arrays["S"].shape[1]
+
+
+def _groups(events: list[Event]) -> list[tuple[str, list[Event]]]:
+    """Events in runs of one kind; results are stored at the end of a multiply phase."""
+    groups: list[tuple[str, list[Event]]] = []
+    for event in events:
+        if event.space == "shared" and event.kind == "load":
+            kind = "multiply"
+        elif event.space == "global" and event.kind == "store":
+            kind = groups[-1][0] if groups else "multiply"
+        else:
+            kind = "load"
+        if groups and groups[-1][0] == kind:
+            groups[-1][1].append(event)
+        else:
+            groups.append((kind, [event]))
+    return groups
+
+
+def _barrier_between(before: list[Event], after: list[Event], lines: list[int]) -> int | None:
+    """The line of a barrier on the way from one phase to the next, by the order of their lines.
+
+    A trace holds no barriers, but the report knows the lines where threads waited. On the way down
+    one lies between both phases; on the way back up a loop, below the first or above the second.
+    """
+    tiled = [e.line for e in before if (e.space, e.kind) != ("global", "store")]
+    if not tiled:
+        return None
+    done, start = max(tiled), min(e.line for e in after)
+    for line in lines:
+        down = done <= line <= start
+        around = start < done and (line >= done or line <= start)
+        if down or around:
+            return line
+    return None
+
+
+def _pairs(operands: dict[str, list[int]]) -> list[tuple[Element, Element]]:
+    """The factors of each product: the n-th word of one shared array with that of the other."""
+    if len(operands) != 2:
+        return []
+    (a, first), (b, second) = sorted(operands.items(), key=lambda item: item[0], reverse=True)
+    return [((a, i), (b, j)) for i, j in zip(first, second, strict=False)]

@@ -1,0 +1,75 @@
+"""Small runs of the kernels in `kernels/`, for figures that are drawn from what they did.
+
+The sizes of a figure (a tile of 4 elements, a block of 4 threads) are below those that a kernel
+offers for use, so they are set here by compiler options and not by `load_kernel`'s parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from helpers import simulator
+from helpers.kernels import load_kernel
+from helpers.simulator.report import Report
+
+
+class Run(NamedTuple):
+    """A counted launch: its report, and the arrays as the kernel left them, by argument name.
+
+    `defines` are the values that the source was compiled with, `sizes` its other arguments.
+    """
+
+    report: Report
+    arrays: dict[str, np.ndarray]
+    defines: dict[str, int]
+    sizes: dict[str, int]
+
+
+def launch(
+    file: str,
+    entry: str,
+    grid,
+    block,
+    arrays: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    *,
+    code: str | None = None,
+    **defines: int,
+) -> Run:
+    """Run a kernel of `kernels/` on the simulator with any values of its parameters.
+
+    Args:
+        file, entry: as for `load_kernel`.
+        grid, block: blocks and threads along x, y and z.
+        arrays: the kernel's arrays by name, in its own order; they are copied.
+        sizes: its 32-bit integers by name, in its own order, after the arrays.
+        code: source text to run in place of the file's.
+        **defines: values of its parameters, such as `TILE=4`.
+
+    Raises:
+        KernelError: there is no such file or kernel.
+        SimulatorError: the kernel does not compile, or does something wrong.
+    """
+    if code is None:
+        code = load_kernel(file, entry).code
+    mine = {name: np.array(array) for name, array in arrays.items()}
+    args = (*mine.values(), *(np.int32(size) for size in sizes.values()))
+    options = ("-std=c++17", *(f"-D{name}={value}" for name, value in defines.items()))
+    report = simulator.launch(
+        code, entry, grid, block, args, options=options, filename=file, progress=False
+    )
+    return Run(report, mine, dict(defines), dict(sizes))
+
+
+def small_integers(shape: tuple[int, ...], seed: int, largest: int = 2) -> np.ndarray:
+    """An fp32 array of whole numbers from -largest to largest: sums of products stay whole."""
+    numbers = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
+    return numbers.astype(np.float32)
+
+
+def pieces(whole: int, part: int) -> int:
+    """How many pieces of `part` cover `whole`."""
+    return -(-whole // part)
