@@ -59,7 +59,10 @@ def load_step(i: Instruction, code):
         address = address_of(S, R)
         if S.counting:
             S.tally.access(S, i, space, "load", address, total, mask)
-        values = gather(pieces_of(S, i, space, address, elem, total, mask, cache, False), n)
+        pieces = pieces_of(S, i, space, address, elem, total, mask, cache, False)
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "load", pieces, elem, n)
+        values = gather(pieces, n)
         if signed is not None:
             values = [v.view(signed) for v in values]
         if single is not None:
@@ -100,7 +103,10 @@ def store_step(i: Instruction, code):
         pieces = pieces_of(S, i, space, address, elem, total, mask, cache, True)
         check_writable(S, i, pieces)
         S.writes += 1
-        scatter(pieces, [g(S, R) for g in gets])
+        values = [g(S, R) for g in gets]
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "store", pieces, elem, n, values)
+        scatter(pieces, values)
 
     return step
 
@@ -139,6 +145,8 @@ def atomic_step(i: Instruction, code):
             S.tally.access(S, i, space, "atomic", address, size, mask)
         pieces = pieces_of(S, i, space, address, size, size, mask, cache, True)
         check_writable(S, i, pieces)
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "atomic", pieces, size, 1)
         inputs = [np.broadcast_to(g(S, R), S.layout.shape) for g in gets]
         out = np.zeros(S.layout.shape, unsigned) if wanted else None
         for region, view, index, sub in pieces:
@@ -170,8 +178,10 @@ def copy_step(i: Instruction, code):
     """cp.async and its groups ("Data Movement: Non-bulk copy"). A copy is visible at once."""
     if "bulk" in i.modifiers or "reduce" in i.modifiers or "async" not in i.modifiers:
         raise unsupported(i, "does not have bulk copies (TMA)")
-    if {"commit_group", "wait_group", "wait_all"} & set(i.modifiers):
-        return None
+    if "commit_group" in i.modifiers:
+        return lambda S, R: S.sanitizer.commit(S) if S.sanitizer is not None else None
+    if {"wait_group", "wait_all"} & set(i.modifiers):
+        return _wait_step(i)
     if "mbarrier" in i.modifiers:
         raise unsupported(i, "does not have mbarriers")
     destination, source, size = i.operands[:3]
@@ -216,7 +226,24 @@ def copy_step(i: Instruction, code):
                 for k, v in enumerate(values)
             ]
         S.writes += 1
-        scatter(buffer_pieces(S, i, target, elem, total, mask, "shared", True), values)
+        pieces = buffer_pieces(S, i, target, elem, total, mask, "shared", True)
+        if S.sanitizer is not None:
+            S.sanitizer.copied(S, i, pieces, elem, n)
+        scatter(pieces, values)
+
+    return step
+
+
+def _wait_step(i: Instruction):
+    """cp.async.wait_group N and cp.async.wait_all: of interest to the sanitizer alone."""
+    left = int(i.operands[0].value) if i.operands else None
+
+    def step(S, R):
+        if S.sanitizer is None:
+            return
+        if left is None:
+            S.sanitizer.commit(S)
+        S.sanitizer.wait(S, left or 0)
 
     return step
 

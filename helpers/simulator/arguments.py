@@ -25,6 +25,7 @@ class Argument:
     name: str
     array: np.ndarray | None
     value: bytes
+    constant: bool = False  # declared as a pointer to const: the kernel does not write through it
 
 
 def _three(entry: str, what: str, value) -> tuple[int, int, int]:
@@ -124,7 +125,8 @@ def check_arguments(entry: str, source: str, function: Function, args) -> list[A
     for n, (arg, param, d, name) in enumerate(zip(args, params, declared, names, strict=True), 1):
         where = f"{entry}: argument {n} ({name})" if d else f"{entry}: argument {n}"
         if isinstance(arg, np.ndarray) and not (arg.ndim == 0 and not _is_pointer(param, d)):
-            out.append(Argument(name, _checked_array(where, arg, param, d), b""))
+            constant = d is not None and d.constant
+            out.append(Argument(name, _checked_array(where, arg, param, d), b"", constant))
         else:
             out.append(Argument(name, None, _checked_value(where, arg, param, d)))
     return out

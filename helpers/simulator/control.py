@@ -204,9 +204,13 @@ class Control:
             return block + 1
         alone = not self.groups and not self.parked and not self.spinning and not S.arrived
         if warp and (alone or self._warps_complete(group, number)):
+            if S.sanitizer is not None:
+                S.sanitizer.warp_barrier(S, group.mask, number)
             return block + 1
         if alone and destination is None and (count is None or group.mask is None):
             group.visited = 0
+            if S.sanitizer is not None:
+                S.sanitizer.block_barrier(S, group.mask)
             return block + 1
         self.parked.append(parked)
         return None
@@ -230,7 +234,7 @@ class Control:
         S = self.S
         code = group.frame.code
         for parked in self.parked:
-            if parked.barrier == "warp" or parked.group.frame is not group.frame:
+            if parked.barrier == "warp" or parked.group.frame.code is not code:
                 continue
             shared = code.graph.blocks[parked.block].post
             for n in range(len(code.steps)):

@@ -18,6 +18,7 @@ from .machine import Machine
 from .memory import FUNCTION_WINDOW, SHARED_BASE, AddressSpace, Buffer
 from .ptx import Imm, Module, Variable
 from .report import Report
+from .sanitizer import Sanitizer
 from .tally import TRACE_BYTES, Tally
 
 BATCH_THREADS = 1 << 16
@@ -87,6 +88,8 @@ class Batch:
         self.shared = Buffer(layout.nblocks, run.shared_bytes, layout.block_index, SHARED_BASE)
         self._local = None
         self._local_bytes = run.code.depot
+        self.sanitizer = run.sanitizer
+        self.schedule = run.schedule
         self.mask = None
         self.keep = 0
         self.frame = None
@@ -179,6 +182,9 @@ class Run:
         self.shared_bytes = 0
         self.output: list[str] = []
         self.order = 0
+        self.sanitizer: Sanitizer | None = None
+        self.schedule = "lockstep"
+        self.arguments: list[Argument] = []
         self.function_addresses = {
             name: FUNCTION_WINDOW + 256 * n for n, name in enumerate(prepared.module.functions)
         }
@@ -272,6 +278,8 @@ def launch(
     shared_mem: int = 0,
     count: bool = True,
     *,
+    sanitize: bool = False,
+    schedule: str = "lockstep",
     max_dynamic_shared: int | None = None,
     max_steps: int = MAX_STEPS,
     batch_threads: int = BATCH_THREADS,
@@ -292,6 +300,11 @@ def launch(
         added.
         shared_mem: bytes of dynamic shared memory.
         count: count and trace accesses; the results are the same without, and come sooner.
+        sanitize: look for races, reads of shared memory that nothing wrote, copies that were not
+            waited for and barriers that differ; `report.findings` lists what was found.
+        schedule: "lockstep" runs all threads together; "warps" one warp after another between
+            barriers, "warps_reversed" the last warp first: there, a missing barrier shows in the
+            results.
         max_dynamic_shared: bytes of dynamic shared memory that the kernel was opted in to; without
             it static and dynamic shared memory together end at 48 KB.
         max_steps: instructions a batch may take before a loop counts as endless.
@@ -319,17 +332,33 @@ def launch(
     _check_shared(entry, static, shared_mem, max_dynamic_shared)
     run.place_variables()
     run.place_arguments(arguments)
+    run.arguments, run.schedule = arguments, _checked_schedule(schedule)
+    if sanitize:
+        run.sanitizer = Sanitizer(run)
     total = grid[0] * grid[1] * grid[2]
     done, bar = 0, Progress(entry, total, progress)
     with np.errstate(all="ignore"):
         for number, (first, extent) in enumerate(batches(grid, block, batch_threads)):
             S = Batch(run, Layout(grid, block, first, extent), number)
+            if run.sanitizer is not None:
+                run.sanitizer.begin(S)
             Machine(S, run.code, max_steps).run()
             run.order = S.order
             done += S.layout.nblocks
             bar.show(done)
     bar.close()
     return Report(compiled, run, grid, block, arguments)
+
+
+SCHEDULES = ("lockstep", "warps", "warps_reversed")
+
+
+def _checked_schedule(schedule: str) -> str:
+    if schedule not in SCHEDULES:
+        raise SimulatorError(
+            "launch", f"schedule is one of {', '.join(SCHEDULES)}, not {schedule!r}."
+        )
+    return schedule
 
 
 def _checked_shared(entry: str, shared_mem) -> int:

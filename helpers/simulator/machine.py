@@ -31,7 +31,7 @@ class Machine(Control):
         S = self.S
         S.exited = False
         self.steps_left = self.max_steps
-        self.groups = [Group(Frame(self.entry), 0, None)]
+        self.groups = self._start()
         while self.groups or self.parked or self.spinning:
             if self.spinning and (not self.groups or S.writes != self.spinning[0][1]):
                 self._wake_spinning()
@@ -40,6 +40,24 @@ class Machine(Control):
                 self._restore_full()
                 continue
             self._run_lowest()
+
+    def _start(self) -> list[Group]:
+        """All threads at the first instruction; as one group, or a group a warp.
+
+        Warps that run one after another have frames of their own, so that they never join; the
+        place of a warp's group starts with its turn.
+        """
+        S = self.S
+        if S.schedule == "lockstep" or S.layout.warps == 1:
+            return [Group(Frame(self.entry), 0, None)]
+        warp = S.layout.thread_index // 32
+        turns = list(range(S.layout.warps))
+        if S.schedule == "warps_reversed":
+            turns.reverse()
+        return [
+            Group(Frame(self.entry, prefix=(turn,)), 0, warp == number)
+            for turn, number in enumerate(turns)
+        ]
 
     def _wake_spinning(self) -> None:
         S = self.S
@@ -127,7 +145,7 @@ class Machine(Control):
             self.steps_left -= len(steps) + 1
             if self.steps_left < 0:
                 self._endless(Group(frame, block, group.mask), code.ends[block], None)
-            if code.endless[block] and prefix == ():
+            if code.endless[block] and frame.parent is None:
                 self._endless(Group(frame, block, group.mask), code.ends[block], "has no way out")
             if S.counting:
                 S.tally.block((id(code), block), *S.active_numbers(group.mask))

@@ -13,6 +13,8 @@ from .errors import SimulatorError
 from .faults import plain_name
 from .instructions import operation
 from .memory import SHARED_BASE
+from .sanitizer import Finding
+from .shared_names import element_size
 
 # The counters that Nsight Compute has too come first, under the names of its metrics in
 # `NCU_METRICS`; they are always present in `Report.counters`.
@@ -88,7 +90,8 @@ class Report:
         self.source = compiled.source
         self.counted = run.counting
         self.output = "".join(run.output)
-        self.findings: list = []
+        sanitizer = run.sanitizer
+        self.findings: list[Finding] = sanitizer.findings if sanitizer is not None else []
         self._run = run
         self.by_line: dict[int, dict[str, int]] = {}
         self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
@@ -189,27 +192,13 @@ class Report:
             if best is None:
                 return "shared", (address - SHARED_BASE) // 4
             start, variable = best
-            return plain_name(variable.name), (address - start) // self._unit(variable, size)
+            return plain_name(variable.name), (address - start) // (
+                element_size(variable, self.source) or min(size, 4)
+            )
         region = self._run.space.find(address, address + size)
         if region is None:
             return "?", address
         return region.name, (address - region.start) // region.dtype.itemsize
-
-    def _unit(self, variable, size: int) -> int:
-        """Bytes of an element of a shared variable: by its declaration, or the access's size."""
-        name = plain_name(variable.name)
-        m = re.search(
-            r"__shared__[^;]*?\b(float4|float2|int4|int2|uint4|uint2|double|half2|half|__half|float|"
-            r"unsigned char|unsigned short|unsigned int|unsigned|char|short|long long|int)\b"
-            r"[^;]*?\b" + re.escape(name) + r"\s*\[",
-            self.source,
-        )
-        sizes = {"float4": 16, "int4": 16, "uint4": 16, "float2": 8, "int2": 8, "uint2": 8,
-                 "double": 8, "long long": 8, "half": 2, "__half": 2, "char": 1, "short": 2,
-                 "unsigned char": 1, "unsigned short": 2}  # fmt: skip
-        if m:
-            return sizes.get(m.group(1), 4)
-        return min(size, 4)
 
     def __repr__(self) -> str:
         c = self.counters

@@ -58,6 +58,8 @@ def release(S, parked: list[Parked]) -> list:
         for p in here:
             if p.reduction is not None:
                 _reduce(S, p, here, open_)
+        if S.sanitizer is not None:
+            _tell_sanitizer(S, here, number, open_)
         for p in here:
             parked.remove(p)
             mask = _full(S, p.group.mask)
@@ -77,6 +79,26 @@ def release(S, parked: list[Parked]) -> list:
     if not freed:
         _deadlock(S, parked)
     return freed
+
+
+def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
+    if number == "warp":
+        for p in here:
+            if p.members is None or not (_full(S, p.group.mask) & open_).any():
+                continue
+            if p.instruction.opcode in ("bar", "barrier"):
+                everyone = np.zeros_like(open_ & _full(S, None))
+                for other in here:
+                    everyone |= _full(S, other.group.mask) & open_
+                S.sanitizer.warp_barrier(S, _shape(S, everyone), p.members)
+                return
+        return
+    everyone = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for p in here:
+        everyone |= _full(S, p.group.mask) & open_
+    arrived = [a.group.mask for a in S.arrived if a.barrier == number]
+    S.sanitizer.barrier_mismatch(S, here)
+    S.sanitizer.block_barrier(S, _shape(S, everyone), arrived)
 
 
 def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:

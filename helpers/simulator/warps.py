@@ -223,6 +223,8 @@ def ldmatrix_step(i: Instruction, code):
         pieces, mask = _shared_rows(S, i, space, address, 8 * count, False)
         if not _forgivable(pieces):
             raise unsupported(i, "needs valid addresses in all lanes")
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "load", pieces, 4, 4)
         words = [S.layout.lanes(w) for w in gather(pieces, 4)]
         rows = np.stack(np.broadcast_arrays(*words), axis=-1)
         rows = np.ascontiguousarray(rows).view(np.uint8)
@@ -255,6 +257,8 @@ def stmatrix_step(i: Instruction, code):
         words = np.ascontiguousarray(rows).view(np.uint32)
         pieces, _ = _shared_rows(S, i, space, address, 8 * count, True)
         S.writes += 1
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "store", pieces, 4, 4)
         scatter(pieces, [S.layout.threads(words[..., k]) for k in range(4)])
 
     return step
