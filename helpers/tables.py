@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+# The class stands twice to outweigh the page's own rules for tables.
 _STYLE = """
-.kernel-table { border-collapse: collapse; margin: 6px 0; }
-.kernel-table th, .kernel-table td { padding: 3px 14px 3px 6px; text-align: right; }
-.kernel-table th { font-weight: 600; vertical-align: bottom;
+.kernel-table.kernel-table { border-collapse: collapse; margin: 6px 0; }
+.kernel-table.kernel-table th, .kernel-table.kernel-table td {
+  padding: 3px 14px 3px 6px; text-align: right; }
+.kernel-table.kernel-table th { font-weight: 600; vertical-align: bottom;
   border-bottom: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
-.kernel-table td { font-variant-numeric: tabular-nums; }
-.kernel-table .kt-text { text-align: left; }
+.kernel-table.kernel-table td { font-variant-numeric: tabular-nums; }
+.kernel-table.kernel-table .kt-text { text-align: left; }
 .kernel-note { margin: 4px 0 8px; max-width: 60em; }
 """
 

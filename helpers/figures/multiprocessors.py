@@ -27,7 +27,7 @@ def multiprocessors(
     label = "; ".join(
         f"{name}: {_sentence(*size, count, threads_each)}" for name, size in sizes.items()
     )
-    drawing = Drawing(max(across * cell, 640), panel_height * len(sizes) + 4, label)
+    drawing = Drawing(max(across * cell, 640), panel_height * len(sizes) - 20, label)
     for n, (name, (blocks, threads)) in enumerate(sizes.items()):
         top, colour = n * panel_height + 26, hue(n)
         busy = min(blocks, count)
@@ -53,7 +53,7 @@ def _sentence(blocks: int, threads: int, count: int, threads_each: int) -> str:
 def _share(share: float) -> str:
     if share >= 1:
         return f"{share:.1f} times"
-    return f"{100 * share:.1f} % of" if share < 0.1 else f"{100 * share:.0f} % of"
+    return f"{100 * share:.2g} % of" if share < 0.1 else f"{100 * share:.0f} % of"
 
 
 def _product(extent: int | tuple[int, ...]) -> int:

@@ -30,7 +30,7 @@ def thread_map(report, array: str) -> Drawing:
     busy = {(owner.block[0], owner.thread[0]): index for index, owner in owned.items()}
     elements = max(owned) + 1
     gap = 12
-    cell = min(34.0, (980 - _LEFT - gap * (blocks - 1)) / (blocks * size))
+    cell = min(34.0, (900 - _LEFT - gap * (blocks - 1)) / (blocks * size))
     threads_y, elements_y, height = 40, 124, 196
     idle = blocks * size - len(busy)
     summary = (
@@ -150,7 +150,7 @@ def ownership(
     chosen = {i: o for i, o in owned.items() if o.block == (*block, 0)}
     if not chosen:
         raise ValueError(f"Block {block} stored nothing in {array}.")
-    side = 352.0
+    side = 336.0
     cell = side / max(shape)
     top, left = 58, 4
     r0, c0 = min(i // columns for i in chosen), min(i % columns for i in chosen)

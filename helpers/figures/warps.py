@@ -22,8 +22,8 @@ def sectors(report, array: str, block=0, warp: int = 0, step: int = 0) -> Drawin
     touched = access.sectors
     words = SECTOR_BYTES // 4
     left, gap = 70, 10
-    cell = min(27.0, (980 - left) / 32)
-    word = min(cell, (980 - left - gap * len(touched)) / (words * len(touched)))
+    cell = min(26.0, (900 - left) / 32)
+    word = min(cell, (900 - left - gap * len(touched)) / (words * len(touched)))
     if word < 1.5:
         raise ValueError(f"{len(touched)} sectors are too many to draw.")
     lanes_y, words_y, height = 34, 116, 200
@@ -123,7 +123,7 @@ def footprint(
     found = {name: _at_step(accesses, name, step, report.entry, True) for name in shapes}
     columns = sum(shape[1] for shape in shapes.values())
     gap = 44.0
-    cell = min(12.0, (980 - gap * (len(shapes) - 1)) / columns, 336 / large)
+    cell = min(12.0, (900 - gap * (len(shapes) - 1)) / columns, 288 / large)
     widths = [max(shape[1] * cell, 150) for shape in shapes.values()]
     top = 52
     tallest = max(shape[0] for shape in shapes.values()) * cell
