@@ -1,0 +1,149 @@
+"""The bench as a notebook shows it: controls, a result that is never out of date, earlier runs."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import anywidget
+import traitlets
+
+from . import bench_html
+from .bench_ladder import Ladder
+from .bench_session import Session, running_loop
+from .bench_subject import Control, Settings, Subject
+from .figures import palette
+from .source import KernelError, Value
+
+_HERE = files(__package__)
+CSS = palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_text("utf-8")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class Bench(anywidget.AnyWidget):
+    """Controls for a kernel or a rung, and what its settings give.
+
+    The page and the kernel talk through numbered changes: `wanted` has what the controls say and
+    the number of the change, `result` the number that it answers. What does not answer the newest
+    change is greyed by the page itself, even while Python is busy.
+
+    Args:
+        subject: what to turn.
+        start: settings that differ from the defaults.
+    """
+
+    _esm = _HERE.joinpath("bench.js").read_text("utf-8")
+    _css = CSS
+    title = traitlets.Unicode().tag(sync=True)
+    controls = traitlets.List(traitlets.Dict()).tag(sync=True)
+    wanted = traitlets.Dict().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+    shown = traitlets.Dict().tag(sync=True)
+    past = traitlets.Unicode().tag(sync=True)
+    ladder = traitlets.Dict().tag(sync=True)
+    refused = traitlets.List(traitlets.Dict()).tag(sync=True)
+    sweep = traitlets.List(traitlets.Dict(), help="In an exported page: every result.").tag(
+        sync=True
+    )
+
+    def __init__(self, subject: Subject, start: Settings | None = None, loop=None, **options):
+        self._ladder = Ladder(subject.rung)
+        self._open = self._pushing = False
+        loop = running_loop() if loop is None else loop
+        self._session = Session(subject, loop, self._push, start=start, idle=self._ladder.measure)
+        self._session.run()  # before there is a widget, so that it is born with its first result
+        super().__init__(title=subject.title, **options)
+        self._open = True
+        self._push()
+
+    @property
+    def settings(self) -> Settings:
+        """The value of each control."""
+        return dict(self._session.settings)
+
+    @property
+    def result(self):
+        """The newest `Result`; its settings say what it belongs to."""
+        return self._session.result
+
+    @property
+    def history(self) -> list:
+        """Earlier runs, the newest last."""
+        return list(self._session.history)
+
+    def set(self, **settings: Value) -> None:
+        """Turn controls from Python; the page follows.
+
+        Raises:
+            KernelError: there is no such control or choice.
+        """
+        self._session.change(**settings)
+
+    @traitlets.observe("wanted")
+    def _turned(self, change) -> None:
+        wanted = change["new"]
+        if self._pushing or wanted.get("request") == self._session.request:
+            return
+        try:
+            self._session.change(wanted.get("request"), **wanted.get("settings", {}))
+        except KernelError:
+            self._push()  # the file no longer offers that: the page gets the controls as they are
+
+    def _push(self) -> None:
+        """Bring the page up to date, in one message."""
+        if not self._open:
+            return
+        session = self._session
+        self._pushing = True
+        try:
+            with self.hold_sync():
+                self.controls = [_control(control) for control in session.controls]
+                self.wanted = {"request": session.request, "settings": dict(session.settings)}
+                self.state = {
+                    "request": session.request, "phase": session.phase, "stage": session.stage
+                }  # fmt: skip
+                self.refused = [
+                    {"control": name, "choice": choice, "reason": reason}
+                    for (name, choice), reason in session.refused.items()
+                ]
+                if session.result is not None and self.shown.get("request") != session.answered:
+                    self.shown = {
+                        "request": session.answered,
+                        **bench_html.fragments(session.result.data()),
+                    }
+                    self.past = bench_html.history(session.history)._repr_html_()
+                if session.result is not None:
+                    self.ladder = self._ladder.data(session.result)
+        finally:
+            self._pushing = False
+
+    def close(self) -> None:
+        self._session.close()
+        super().close()
+
+    def _repr_html_(self) -> str:
+        """The result as it is, for a page without widgets."""
+        shown = bench_html.page(self.result.data())
+        return f'<style>{CSS}</style><div class="kernel-bench">{shown}</div>'
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is not None and _WIDGET in bundle[0]:
+            bundle[0]["text/html"] = self._repr_html_()
+        return bundle
+
+    def __repr__(self) -> str:
+        settings = bench_html.settings_text(self.settings)
+        result = self._session.result
+        said = f": {result.status}" if result is not None else ""
+        return f"<Bench of {self.title}, {settings}{said}>"
+
+
+def _control(control: Control) -> dict[str, Any]:
+    return {
+        "name": control.name,
+        "label": control.name.replace(" timed", ", timed"),
+        "choices": list(control.choices),
+        "description": control.description,
+        "kind": control.kind,
+    }
