@@ -20,7 +20,7 @@ BANKS = 32
 BANK_BYTES = 4
 SECTOR_BYTES = 32
 # How strongly the largest value colours its cell; more, and the number on it is hard to read.
-STRONGEST = 0.55
+STRONGEST = 0.5
 _TURN = 36  # degrees by which long labels of columns rise
 
 
