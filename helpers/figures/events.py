@@ -6,6 +6,7 @@ An event is what a warp, or all threads of a block, did with one instruction; se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -143,6 +144,35 @@ def _warp_access(records: Iterable[AccessRecord]) -> WarpAccess:
     )
 
 
-def barrier_lines(report: Report) -> list[int]:
-    """Source lines at which the run's threads waited for each other."""
-    return [line for line, counts in report.by_line.items() if counts["barriers"]]
+class Barriers:
+    """Where a run's threads waited for each other.
+
+    A trace holds no barriers, but the report says how often each line was waited at, and the lines
+    of the accesses before and after tell whether that was in between.
+    """
+
+    def __init__(self, report: Report):
+        warps = -(-int(np.prod(report.block)) // LANES) * int(np.prod(report.grid))
+        # line → how often each warp came by
+        self._turns = {
+            line: counts["barriers"] / warps
+            for line, counts in report.by_line.items()
+            if counts["barriers"]
+        }
+        self._lines = sorted({access.line for access in report.iterate()})
+
+    def between(self, before: Iterable[Event], after: Iterable[Event]) -> int | None:
+        """The line of a barrier that a block passed between two groups of events, or None."""
+        last = max((event.line for event in before), default=None)
+        first = min((event.line for event in after), default=None)
+        if last is None or first is None:
+            return None
+        if last < first:
+            return next((line for line in self._turns if last <= line <= first), None)
+        # Back to the head of a loop: a barrier below its last access, or above its first one.
+        below = min((line for line in self._lines if line > last), default=math.inf)
+        above = max((line for line in self._lines if line < first), default=-math.inf)
+        for line, turns in self._turns.items():
+            if turns > 1 and (last <= line < below or above < line <= first):
+                return line
+        return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .events import Block, Event, barrier_lines, by_block
+from .events import Barriers, Block, Event, by_block
 from .runs import Run
 
 Element = tuple[str, int]  # a global array's name and a flat index
@@ -72,7 +72,7 @@ def replay(run: Run) -> list[BlockReplay]:
     Raises:
         ValueError: the kernel used no shared memory, so that there are no phases.
     """
-    barriers = barrier_lines(run.report)
+    barriers = Barriers(run.report)
     threads = int(np.prod(run.report.block))
     blocks = []
     for block, events in by_block(run.report).items():
@@ -85,7 +85,7 @@ def replay(run: Run) -> list[BlockReplay]:
 class _Replay:
     """The state of one block while its trace is gone through."""
 
-    def __init__(self, run: Run, barriers: list[int]):
+    def __init__(self, run: Run, barriers: Barriers):
         self.run, self.barriers = run, barriers
         self.shared: dict[str, dict[int, Held]] = defaultdict(dict)
         # thread → (line, element) of what it loaded and has not stored yet
@@ -101,9 +101,9 @@ class _Replay:
         phases: list[Phase] = []
         before: list[Event] = []
         for kind, group in _groups(events):
-            barrier = _barrier_between(before, group, self.barriers)
+            barrier = self.barriers.between(before, group)
             phases.append(self._phase(kind, group, results, barrier))
-            before = group
+            before = [e for e in group if (e.space, e.kind) != ("global", "store")]
         return BlockReplay(block, threads, phases, dict(results))
 
     def _phase(self, kind: str, events: list[Event], results, barrier: int | None) -> Phase:
@@ -216,24 +216,6 @@ def _groups(events: list[Event]) -> list[tuple[str, list[Event]]]:
         else:
             groups.append((kind, [event]))
     return groups
-
-
-def _barrier_between(before: list[Event], after: list[Event], lines: list[int]) -> int | None:
-    """The line of a barrier on the way from one phase to the next, by the order of their lines.
-
-    A trace holds no barriers, but the report knows the lines where threads waited. On the way down
-    one lies between both phases; on the way back up a loop, below the first or above the second.
-    """
-    tiled = [e.line for e in before if (e.space, e.kind) != ("global", "store")]
-    if not tiled:
-        return None
-    done, start = max(tiled), min(e.line for e in after)
-    for line in lines:
-        down = done <= line <= start
-        around = start < done and (line >= done or line <= start)
-        if down or around:
-            return line
-    return None
 
 
 def _pairs(operands: dict[str, list[int]]) -> list[tuple[Element, Element]]:

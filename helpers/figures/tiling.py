@@ -365,11 +365,11 @@ class _Film:
         name = f"Block ({block.block[0]}, {block.block[1]}), tile {turn} of {turns}"
         if step == "load":
             counts = {a: len(found) for a, found in sorted(phase.reads.items(), reverse=True)}
-            each = " and ".join(f"{n} elements of {array}" for array, n in counts.items())
+            each = " and ".join(f"{_count(n, 'element')} of {array}" for array, n in counts.items())
             stored = sum(map(len, phase.fresh.values()))
             text = (
                 f"{name}, load: the block's {block.threads} threads read {each or 'nothing'} from "
-                f"global memory and store {stored} words in shared memory."
+                f"global memory and store {_count(stored, 'word')} in shared memory."
             )
             zeros = stored - sum(counts.values())
             if zeros > 0:
@@ -390,17 +390,23 @@ class _Film:
             )
         per_thread = max((len(p) for p in phase.products.values()), default=0)
         text = (
-            f"{name}, multiply: each thread adds {per_thread} products to its sum and reads both "
+            f"{name}, multiply: each thread adds {_count(per_thread, 'product')} to its sum and reads both "
             f"tiles in shared memory, {phase.shared_reads:,} words in all; global memory is left "
             "alone."
         )
         if phase.barrier is None:
             text += " No barrier came before: a thread may read what is not stored yet."
         if phase.stored:
-            text += f" Done: it stores {len(phase.stored)} elements of S, each divided by √d."
+            text += (
+                f" Done: it stores {_count(len(phase.stored), 'element')} of S, each divided by √d."
+            )
         return text
 
 
 def _signed(value: float) -> str:
     text = short(value, float(value).is_integer())
     return f"({text})" if text.startswith("−") else text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
