@@ -364,7 +364,7 @@ def _load(path: Path, changed: int, entry: str, values: tuple[tuple[str, Value],
 
 
 def _plain(parameters: Mapping[str, Parameter], values: Values, rung: Rung) -> dict[str, Value]:
-    """The settings of `rung` and `values`, each as its file spells it: 8 rather than 8.0 or True."""
+    """The settings of `rung` and `values`, each as its file has it: 8 rather than 8.0."""
     wanted = {**rung.settings, **values}
     return {
         name: next(choice for choice in parameters[name].choices if choice == value)

@@ -20,8 +20,11 @@
 #define TRANSPOSE_ON_STORE 0  // [0, 1] 1: s_K is written transposed, 0: s_K is read transposed
 #endif
 
+// Coarser threads need more registers, of which a block has 65,536: told the size of the block, the
+// compiler uses no more than its threads can have.
+
 // S = Q K^T / sqrt(d): one thread for COARSE elements.
-extern "C" __global__ void scaled_dot_product(
+extern "C" __global__ __launch_bounds__(TILE * TILE) void scaled_dot_product(
     const float* Q,  // [N, d]
     const float* K,  // [N, d]
     float* S,        // [N, N]
@@ -68,7 +71,7 @@ extern "C" __global__ void scaled_dot_product(
 }
 
 // O = P V: one thread for COARSE elements. Nothing is transposed here.
-extern "C" __global__ void pv_multiply(
+extern "C" __global__ __launch_bounds__(TILE * TILE) void pv_multiply(
     const float* P,  // [N, N]
     const float* V,  // [N, d]
     float* O,        // [N, d]

@@ -23,8 +23,11 @@
 #define PAD 1  // [0, 1] words of padding behind each row of s_K
 #endif
 
+// Coarser threads need more registers, of which a block has 65,536: told the size of the block, the
+// compiler uses no more than its threads can have.
+
 // S = Q K^T / sqrt(d): one thread for COARSE elements.
-extern "C" __global__ void scaled_dot_product(
+extern "C" __global__ __launch_bounds__(TILE * TILE) void scaled_dot_product(
     const float* Q,  // [N, d]
     const float* K,  // [N, d]
     float* S,        // [N, N]
@@ -71,7 +74,7 @@ extern "C" __global__ void scaled_dot_product(
 }
 
 // O = P V: one thread for COARSE elements. Nothing is transposed here.
-extern "C" __global__ void pv_multiply(
+extern "C" __global__ __launch_bounds__(TILE * TILE) void pv_multiply(
     const float* P,  // [N, N]
     const float* V,  // [N, d]
     float* O,        // [N, d]
