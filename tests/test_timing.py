@@ -128,3 +128,12 @@ def test_a_table_escapes_and_refuses():
 )  # fmt: skip
 def test_bytes_in_words(amount, words):
     assert size_of(amount) == words
+
+
+@pytest.mark.parametrize("path", sorted(recorded.FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_recorded_files_are_complete(path):
+    """Every launch at every size, from a named GPU, by a protocol that is told."""
+    stored = recorded.load(path.stem)
+    assert stored.device.startswith("NVIDIA") and "median" in stored.protocol
+    sizes = {tuple(times) for times in stored.milliseconds.values()}
+    assert len(sizes) == 1 and all(min(t.values()) > 0 for t in stored.milliseconds.values())
