@@ -66,7 +66,7 @@ def _size(texts: list[str], cell: tuple[float, float]) -> float | None:
     """The largest size of text in which all fit their cells, or None."""
     longest = max(texts, key=len)
     for size in range(SMALL, SMALLEST - 1, -1):
-        if size <= 0.62 * cell[1] and text_width(longest, size, mono=True) <= cell[0] - 1:
+        if size <= 0.75 * cell[1] and text_width(longest, size, mono=True) <= cell[0] - 1:
             return size
     return None
 
@@ -118,3 +118,8 @@ def gauge(
 def short(value: float, whole: bool) -> str:
     """A value in few characters: a digit behind the point unless whole or beyond ten."""
     return number(value, 0 if whole or abs(value) >= 10 else 1)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 element", "1,024 elements"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -2,64 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-import numpy as np
-
 from .draw import LARGE, NORMAL, SMALL, Canvas, Frame
-from .events import by_block
 from .palette import MATRIX_HUES
 from .parts import Grid
+from .products import NaiveReads, run_naive, run_tiled
 from .replay import BlockReplay, Phase, replay, run_columns
-from .runs import Run, launch, pieces, small_integers
-from .tiles import Look, frame_of, gauge, short, value_grid
+from .runs import Run, pieces
+from .tiles import Look, counted, frame_of, gauge, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 16, 200
 _HEIGHT = 524
 _LEFT, _TOP = 26, 42
 _PANEL = 590  # where the shared memory and the counts begin
-
-
-def run_tiled(
-    N: int = 8, d: int = 8, TILE: int = 4, *, seed: int = 11, code: str | None = None
-) -> Run:
-    """Run the tiled product of two matrices of small whole numbers.
-
-    Args:
-        N, d: rows of Q and K, and elements of a row.
-        TILE: edge of a tile.
-        seed: of the numbers.
-        code: source text in place of `03_tiled.cu`, whose first kernel has the same arguments.
-
-    Raises:
-        ValueError: a size is below 1.
-    """
-    if min(N, d, TILE) < 1:
-        raise ValueError(f"N, d and TILE are 1 or more, not {N}, {d} and {TILE}.")
-    blocks = pieces(N, TILE)
-    return launch(
-        "03_tiled.cu", "scaled_dot_product", (blocks, blocks), (TILE, TILE),
-        _operands(N, d, seed), {"N": N, "d": d}, code=code, TILE=TILE,
-    )  # fmt: skip
-
-
-def run_naive(like: Run) -> Run:
-    """Run the naive product of `02_naive.cu` on the matrices of another run."""
-    N, d, TILE = like.sizes["N"], like.sizes["d"], like.defines["TILE"]
-    blocks = pieces(N, TILE)
-    arrays = {name: like.arrays[name] for name in ("Q", "K")} | {"S": np.zeros((N, N), np.float32)}
-    return launch(
-        "02_naive.cu", "scaled_dot_product", (blocks, blocks), (TILE, TILE), arrays,
-        {"N": N, "d": d}, TILE=TILE,
-    )  # fmt: skip
-
-
-def _operands(N: int, d: int, seed: int) -> dict[str, np.ndarray]:
-    return {
-        "Q": small_integers((N, d), seed),
-        "K": small_integers((N, d), seed + 1),
-        "S": np.zeros((N, N), np.float32),
-    }
 
 
 def tiled_product(
@@ -95,30 +49,6 @@ def tiled_product(
 def _check_size(N: int, d: int) -> None:
     if max(N, d) > MOST_ELEMENTS:
         raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
-
-
-class NaiveReads:
-    """What the naive kernel reads from global memory: by result, and in all.
-
-    `share(results, elements)` counts the reads made for those results of those elements.
-    """
-
-    def __init__(self, run: Run):
-        self._of: dict[int, list[tuple[str, int]]] = defaultdict(list)
-        self.total = 0
-        for events in by_block(run.report).values():
-            reads: dict[int, list[tuple[str, int]]] = defaultdict(list)
-            for event in events:
-                for touch in event.touches:
-                    if event.kind == "load":
-                        elements = [(event.array, touch.index + w) for w in range(event.words)]
-                        reads[touch.thread] += elements
-                        self.total += len(elements)
-                    else:
-                        self._of[touch.index] += reads.pop(touch.thread, [])
-
-    def share(self, results: set[int], elements: set[tuple[str, int]]) -> int:
-        return sum(element in elements for at in results for element in self._of.get(at, ()))
 
 
 class _Film:
@@ -365,11 +295,13 @@ class _Film:
         name = f"Block ({block.block[0]}, {block.block[1]}), tile {turn} of {turns}"
         if step == "load":
             counts = {a: len(found) for a, found in sorted(phase.reads.items(), reverse=True)}
-            each = " and ".join(f"{_count(n, 'element')} of {array}" for array, n in counts.items())
+            each = " and ".join(
+                f"{counted(n, 'element')} of {array}" for array, n in counts.items()
+            )
             stored = sum(map(len, phase.fresh.values()))
             text = (
                 f"{name}, load: the block's {block.threads} threads read {each or 'nothing'} from "
-                f"global memory and store {_count(stored, 'word')} in shared memory."
+                f"global memory and store {counted(stored, 'word')} in shared memory."
             )
             zeros = stored - sum(counts.values())
             if zeros > 0:
@@ -390,23 +322,18 @@ class _Film:
             )
         per_thread = max((len(p) for p in phase.products.values()), default=0)
         text = (
-            f"{name}, multiply: each thread adds {_count(per_thread, 'product')} to its sum and reads both "
-            f"tiles in shared memory, {phase.shared_reads:,} words in all; global memory is left "
-            "alone."
+            f"{name}, multiply: each thread adds {counted(per_thread, 'product')} to its sum and "
+            f"reads both tiles in shared memory, {phase.shared_reads:,} words in all; global "
+            "memory is left alone."
         )
         if phase.barrier is None:
             text += " No barrier came before: a thread may read what is not stored yet."
         if phase.stored:
-            text += (
-                f" Done: it stores {_count(len(phase.stored), 'element')} of S, each divided by √d."
-            )
+            stored = counted(len(phase.stored), "element")
+            text += f" Done: it stores {stored} of S, each divided by √d."
         return text
 
 
 def _signed(value: float) -> str:
     text = short(value, float(value).is_integer())
     return f"({text})" if text.startswith("−") else text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
