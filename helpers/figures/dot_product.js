@@ -82,6 +82,8 @@ function render({ model, el }) {
       fill: `var(--fig-${{ k: "orange", dot: "purple" }[name] ?? "ink"})`,
     });
   }
+  // The arrow lies on the area but must not keep the pointer from it.
+  for (const part of [across, share, shaft, head, label]) part.setAttribute("pointer-events", "none");
   const moving = shape("g", {});
   moving.append(area, across, share, shaft, head, label, handle, bar, ...Object.values(written));
 
@@ -178,8 +180,8 @@ function render({ model, el }) {
     if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
     if (event.key === "Enter" && event.shiftKey) return;
     event.stopPropagation();
+    if (event.key === "Escape" && event.type === "keyup") document.activeElement?.blur?.();
     if (event.type !== "keydown") return;
-    if (event.key === "Escape") document.activeElement?.blur?.();
     const direction = MOVES[event.key];
     if (!direction) return;
     event.preventDefault();

@@ -144,6 +144,7 @@ function render({ model, el }) {
   let index = 0;
   let speed = 1;
   let timer = null;
+  let due = 0; // when the next frame is to be shown
   const playing = () => timer !== null;
 
   const button = (name, label) => {
@@ -241,13 +242,16 @@ function render({ model, el }) {
     if (count() < 2 || (end && !model.get("loop"))) return pause();
     index = end ? 0 : index + 1;
     draw();
-    schedule();
+    schedule(due);
     if (index === count() - 1 && !model.get("loop")) pause();
   }
 
-  function schedule() {
+  // By the clock, so that the time a frame takes to draw does not add up.
+  function schedule(from = performance.now()) {
     clearTimeout(timer);
-    timer = setTimeout(tick, Math.max(model.get("interval"), 1) / speed);
+    const now = performance.now();
+    due = Math.max(from + Math.max(model.get("interval"), 1) / speed, now);
+    timer = setTimeout(tick, due - now);
   }
 
   function start() {
@@ -309,7 +313,6 @@ function render({ model, el }) {
     Home: () => go(0),
     End: () => go(count() - 1),
     " ": () => (playing() ? pause() : start()),
-    Escape: () => document.activeElement?.blur?.(),
   };
   // A notebook cuts cells at "x" and a deck of slides turns pages at the arrows: what is typed here
   // is for the player alone. Escape gives the keys back.
@@ -317,9 +320,10 @@ function render({ model, el }) {
     if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
     if (event.key === "Enter" && event.shiftKey) return;
     event.stopPropagation();
+    // When the key comes up, or the page would hear that half of it.
+    if (event.key === "Escape" && event.type === "keyup") document.activeElement?.blur?.();
     if (event.type !== "keydown") return;
-    const native = event.target === speeds || (event.key === " " && event.target.closest("button"));
-    if (native && event.key !== "Escape") return;
+    if (event.target === speeds || (event.key === " " && event.target.closest("button"))) return;
     const action = actions[event.key];
     if (!action || count() === 0) return;
     event.preventDefault(); // the page would scroll, the scrubber step once more
