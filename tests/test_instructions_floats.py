@@ -97,6 +97,66 @@ def test_fma_breaks_a_tie_by_a_subnormal_only_when_subnormals_count() -> None:
     assert run("fma.rn.ftz.f32", a, a, c).item() == 1 + 2.0**-11
 
 
+def test_fma_is_rounded_once_among_the_subnormals() -> None:
+    # a*b = 2^-150 (1 - 2^-46) is just below half a unit, which float64 makes of it beside c
+    a = np.array([(1 + 2.0**-23) * 2.0**-75] * 2, np.float32)
+    b = np.array([(1 - 2.0**-23) * 2.0**-75] * 2, np.float32)
+    c = np.array([2.0**-128 + 2.0**-149, 2.0**-128], np.float32)
+    assert run("fma.rn.f32", a, b, c).tolist() == c.tolist()
+
+
+def test_fma_of_a_product_that_cancels_a_subnormal() -> None:
+    # flushed, c is 0 and the product a zero of its own sign; unflushed, the sum is +0
+    a, b = np.array([2.0**-100], np.float32), np.array([-(2.0**-30)], np.float32)
+    c = np.array([2.0**-130], np.float32)
+    assert bits_of(run("fma.rn.ftz.f32", a, b, c)) == [0x80000000]
+    assert bits_of(run("fma.rn.f32", a, b, c)) == [0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", ["mul", "div", "fma"])
+def test_flushing_just_below_the_smallest_normal(op: str, mode: str) -> None:
+    """Alone and with each other: quotients and products around 2^-126 times 1 - 2^-24."""
+    rng = np.random.default_rng([13, MODES.index(mode)])
+    b = rng.integers(0x20000000, 0x5F000000, 400).astype(np.uint32)
+    factor = b.view(np.float32).astype(np.float64)
+    aim = 2.0**-126 * (1 - 2.0 ** -rng.integers(22, 27, 400).astype(np.float64))
+    with np.errstate(all="ignore"):
+        a = (aim * factor if op == "div" else aim / factor).astype(np.float32)
+    a = a.view(np.uint32) + rng.integers(-1, 2, 400).astype(np.uint32)
+    a = np.where(a < 0x00800000, np.uint32(0x3F800000), a)
+    operands = [a, b]
+    if op == "fma":
+        operands.append(rng.choice(np.array([0, 0x80000000, 0x80000001], np.uint32), 400))
+    check(op, "f32", mode, ("ftz",), *operands)
+    for i in range(0, 400, 2):
+        check(op, "f32", mode, ("ftz",), *[x[i : i + 1] for x in operands])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_f64_fma_that_needs_all_its_tail(mode: str) -> None:
+    # (1 + 2^-52)(1 - 2^-52) = 1 - 2^-104 beside 2^53 + 2, where 1 is half a unit
+    one = np.float64(1).view(np.uint64)
+    above, below = one + np.uint64(1), one - np.uint64(2)
+    rows = [
+        (above, below, np.float64(sign * (2.0**53 + more)).view(np.uint64))
+        for sign in (1, -1)
+        for more in (0, 2, 4)
+    ]
+    check("fma", "f64", mode, (), *[np.array(x, np.uint64) for x in zip(*rows, strict=True)])
+
+
+def test_ties_among_thousands() -> None:
+    rng = np.random.default_rng(17)
+    parts = near_ties(rng, "f32", 5000)
+    check("fma", "f32", "rn", ("ftz",), *parts)
+    calm = [rng.standard_normal(5000).astype(np.float32) for _ in range(3)]
+    for x, value in zip(calm, (1 + 2.0**-12, 1 + 2.0**-12, 2.0**-90), strict=True):
+        x[3210] = value
+    assert run("fma.rn.ftz.f32", *calm)[3210] == 1 + 2.0**-11 + 2.0**-23
+    assert run("fma.rn.f32", *calm)[3210] == 1 + 2.0**-11 + 2.0**-23
+
+
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "fma"])
 @pytest.mark.parametrize("flags", [(), ("ftz",)])
 def test_many_elements_give_what_few_give(op: str, flags: tuple[str, ...]) -> None:

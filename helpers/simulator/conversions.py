@@ -77,7 +77,7 @@ def float_to_integer(rounding: str, to: str, source: str) -> Callable:
     """
     dtype, compute = TYPES[to], _TO_INTEGER[rounding]
     limits = np.iinfo(dtype)
-    low, beyond = float(limits.min), float(limits.max + 1)
+    low, beyond, least = float(limits.min), float(limits.max + 1), float(limits.min - 1)
     wide_nan = source == "f64" or dtype.itemsize == 8
     nan = np.array(wide_nan << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype)
     widen = {"bf16": widen_bf16, "f16": widen_f16}.get(source)
@@ -87,11 +87,12 @@ def float_to_integer(rounding: str, to: str, source: str) -> Callable:
     def convert(a: np.ndarray) -> np.ndarray:
         if widen is not None:
             a = widen(a)
-        smallest, largest = a.item(a.argmin()), a.item(a.argmax())
         whole = a if rounding == "rzi" else compute(a)
-        if smallest > low and largest < beyond - 1:  # also false where there is a NaN
+        smallest, largest = whole.item(whole.argmin()), whole.item(whole.argmax())
+        # Both are false where there is a NaN. The cast itself cuts off a fraction.
+        if smallest > least and largest < beyond:
             return whole.astype(dtype)
-        whole = whole.astype(F64)
+        whole = compute(whole.astype(F64))
         inside = np.greater_equal(whole, low) & np.less(whole, beyond)
         result = np.where(inside, whole, 0.0).astype(via).astype(dtype)
         result = np.where(np.less(whole, low), dtype.type(limits.min), result)

@@ -168,8 +168,7 @@ def _fma(mode: str) -> Callable:
         result = top + odd
         if mode == "rn":
             return result
-        error = odd - (result - top)
-        return _directed(result, np.where(np.equal(error, 0), tail_error, error), mode)
+        return _directed(result, odd - (result - top), mode)
 
     return _with_exceptions(usual, _fma_one, mode)
 
