@@ -126,7 +126,7 @@ def test_packed_pairs_give_a_predicate_each(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("to", "true"),
-    [("u32", 0xFFFFFFFF), ("s32", 0xFFFFFFFF), ("f32", 0x3F800000)],
+    [("u32", 0xFFFFFFFF), ("s32", 0xFFFFFFFF), ("f32", 0x3F800000), ("bf16", 0x3F80)],
 )
 def test_set(to: str, true: int) -> None:
     c = np.random.default_rng(6).random(COUNT) < 0.5

@@ -163,7 +163,8 @@ def _setp(modifiers: tuple[str, ...]) -> Operation | None:
 
 _SET_RESULTS = {
     **{
-        kind: frozenset(("u32", "s32", "f32")) for kind in ("f32", "f64", *SIGNED, *UNSIGNED, *BITS)
+        kind: frozenset(("u32", "s32", "f32", "f16", "bf16"))
+        for kind in ("f32", "f64", *SIGNED, *UNSIGNED, *BITS)
     },
     "f16": frozenset(("f16", "u16", "s16", "u32", "s32")),
     "bf16": frozenset(("bf16", "u16", "s16", "u32", "s32")),
