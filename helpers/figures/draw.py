@@ -209,6 +209,15 @@ def text_width(text: str, size: float = NORMAL, mono: bool = False) -> float:
     return len(re.sub(r"\\_|_\{|[_}]", lambda m: "_" * (m[0] == "\\_"), text)) * size * 0.62
 
 
+def shortened(text: str, width: float, size: float = NORMAL) -> str:
+    """`text`, or as much of its beginning as fits into `width` pixels, ending in "…"."""
+    if text_width(literal(text), size) <= width:
+        return text
+    while text and text_width(literal(text) + "…", size) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
 def number(value: float, digits: int = 2) -> str:
     """A number in few characters with a true minus sign: 0.25, −1.30, 12.5, 1.2e5."""
     value = float(value)

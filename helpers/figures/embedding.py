@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .draw import LARGE, SMALL, Canvas, Frame, literal, text_width
+from .draw import LARGE, SMALL, WIDTH, Canvas, Frame, literal, shortened, text_width
 from .parts import elided, matrix
 
 _COLUMNS, _CELL, _MOST = 5, (58, 30), 10
@@ -48,6 +48,7 @@ def embedding(
         raise ValueError(f"embedding shows 1 to {_MOST} tokens, not {len(tokens)}.")
     count, d = rows.shape
     sentence = sentence or " ".join(tokens)
+    written = shortened(sentence, WIDTH - 2 * _LEFT - 40, LARGE * 1.1)
     size = f"{vocabulary:,} × {d}" if vocabulary else f"vocabulary × {d}"
     # Only the first row of a repeated token needs to say so.
     again = [list(ids).index(token) < number for number, token in enumerate(ids)]
@@ -58,7 +59,7 @@ def embedding(
             label=f"The sentence “{sentence}” as {count} tokens, their ids, and a matrix of "
             f"{count} rows and {d} columns.",
         )
-        canvas.text(_LEFT, _SENTENCE_Y + 6, f"“{literal(sentence)}”", size=LARGE, bold=True)
+        canvas.text(_LEFT, _SENTENCE_Y + 6, f"“{literal(written)}”", size=LARGE, bold=True)
         places = _chips(canvas, tokens, ids, chips, current)
         if chips < 2:
             return canvas

@@ -96,17 +96,21 @@ class Plane:
         size = look.get("size", SMALL)
         best = None
         for turn in (0, 1, -1, 2, -2, 3, -3, 4):
-            for reach in (distance, 2 * distance):
+            for reach in (distance, 2 * distance, 3.5 * distance, 5 * distance):
                 angle = towards + turn * math.pi / 4
                 dx, dy = math.cos(angle), math.sin(angle)
                 anchor = "start" if dx > 0.35 else "end" if dx < -0.35 else "middle"
                 at = x + reach * dx, y + reach * dy + 0.36 * size
                 if anchor == "middle":
                     at = at[0], at[1] + 0.3 * size * dy
-                cost = self._overlap(_box(*at, text, size, anchor)) + 3 * abs(turn) + reach / 12
+                cost = self._overlap(_box(*at, text, size, anchor)) + 3 * abs(turn) + reach / 4
                 if best is None or cost < best[0]:
-                    best = cost, at, anchor
-        self._write(*best[1], text, best[2], **{"halo": True, "size": size, **look})
+                    best = cost, at, anchor, reach, (dx, dy)
+        _, at, anchor, reach, (dx, dy) = best
+        if reach > 2 * distance:  # lead the eye back to the point
+            ends = (x + 7 * dx, y + 7 * dy), (x + (reach - 3) * dx, y + (reach - 3) * dy)
+            self.canvas.line(*ends[0], *ends[1], stroke="muted", weight=1)
+        self._write(*at, text, anchor, **{"halo": True, "size": size, **look})
 
     def _write(self, x, y, text, anchor, *, only_if_free=False, skip=False, **look) -> None:
         box = _box(x, y, text, look["size"], anchor)
