@@ -1,4 +1,5 @@
-"""Attention for one head: inputs, the float64 reference, and how far a result is from it."""
+"""Attention for one head: inputs, the float64 reference, the error of a result, and the ladder of
+kernels that compute it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Reference", "cdiv", "make_inputs", "memory", "reference", "relative_error"]
+from .ladder import LADDER, Rung, cdiv, rung
+
+__all__ = [
+    "LADDER",
+    "TOLERANCE",
+    "Reference",
+    "Rung",
+    "cdiv",
+    "make_inputs",
+    "memory",
+    "reference",
+    "relative_error",
+    "rung",
+]
+
+# What `relative_error` of a rung's output stays under, for standard normal inputs: some 16 times
+# the rounding error of fp32, 2^-23, which the sums over d and N gather.
+TOLERANCE = 2e-6
 
 
 class Reference(NamedTuple):
@@ -78,11 +96,6 @@ def memory(N: int, d: int, itemsize: int = 4) -> dict[str, int]:
         **dict.fromkeys(("Q", "K", "V", "O"), N * d * itemsize),
         **dict.fromkeys(("S", "P"), N * N * itemsize),
     }
-
-
-def cdiv(a: int, b: int) -> int:
-    """a / b, rounded up: how many pieces of b cover a."""
-    return -(-a // b)
 
 
 def _host(x) -> np.ndarray:

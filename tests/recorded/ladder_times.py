@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers.attention import make_inputs, relative_error
+from helpers.attention import TOLERANCE, make_inputs, relative_error
 from helpers.ladder import LADDER
 
 from . import ladder_cases as cases
-from .ladder_cases import KERNELS, TOLERANCE, say
+from .ladder_cases import KERNELS, say
 
 PROTOCOL = (
     "median of the samples, taken in turn with those of all others after a warm-up, each between two events around "

@@ -27,10 +27,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from helpers.attention import make_inputs, reference, relative_error  # noqa: E402
+from helpers.attention import TOLERANCE, make_inputs, reference, relative_error  # noqa: E402
 from helpers.ladder import LADDER  # noqa: E402
 from recorded import ladder_cases as cases  # noqa: E402
-from recorded.ladder_cases import START, TOLERANCE, say  # noqa: E402
+from recorded.ladder_cases import START, say  # noqa: E402
 from recorded.ladder_times import WAIT, sweep, times  # noqa: E402
 from recorded.ladder_tools import (  # noqa: E402
     counters,
