@@ -20,6 +20,13 @@ function same(a, b) {
   return names.length === Object.keys(b ?? {}).length && names.every((name) => a[name] === b[name]);
 }
 
+// The settings that differ from others; all, where there are no others.
+function differing(settings, others) {
+  return Object.fromEntries(
+    Object.entries(settings ?? {}).filter(([name, value]) => others?.[name] !== value),
+  );
+}
+
 function textOf(settings) {
   return Object.entries(settings ?? {}).map(([name, value]) => `${name}=${value}`).join(" · ");
 }
@@ -42,12 +49,13 @@ function render({ model, el }) {
   const tabs = element("div", { class: "bench-tabs", role: "group", "aria-label": "Source of" });
   const source = element("div", { class: "bench-source" });
   const panel = element("div", { class: "bench-panel" }, head, tabs, source);
+  const result = element("div", { class: "bench-result" }, status, panel);
   const refused = element("div", { class: "bench-refusals" });
   const past = element("details", { class: "bench-past", open: "" });
   const ladder = element("details", { class: "bench-ladder", open: "" });
   const root = element(
     "div", { class: "kernel-bench", role: "group" },
-    controls, status, spoken, panel, refused, past, ladder,
+    controls, spoken, result, refused, past, ladder,
   );
 
   const wanted = () => model.get("wanted") ?? { request: 0, settings: {} };
@@ -139,10 +147,43 @@ function render({ model, el }) {
   }
 
   function openTab(kernel) {
+    const again = drawn.tab === kernel?.name;
+    const first = again ? firstInSight() : null;
+    drawn.tab = kernel?.name;
     source.innerHTML = kernel?.html ?? "";
+    // The same line as before stays on top, so that two results can be compared.
+    if (!first || !putOnTop(first)) requestAnimationFrame(showBusiest);
     for (const button of tabs.children) {
       button.setAttribute("aria-pressed", String(button.textContent === kernel?.name));
     }
+  }
+
+  const topOf = (node) => node.getBoundingClientRect().top;
+  const rows = () => [...source.querySelectorAll(".kl-row:not(.kl-headings)")];
+
+  function firstInSight() {
+    if (!source.scrollTop) return null;
+    const row = rows().find((one) => topOf(one) >= topOf(source));
+    return row && { number: row.firstChild.textContent, below: topOf(row) - topOf(source) };
+  }
+
+  function putOnTop({ number, below }) {
+    const row = rows().find((one) => one.firstChild.textContent === number);
+    if (!row) return false;
+    source.scrollTop += topOf(row) - topOf(source) - below;
+    return true;
+  }
+
+  // Scroll the source, and nothing else, to the line with the most to see.
+  function showBusiest() {
+    const line = source.querySelector(".kl-marked") ?? [...source.querySelectorAll(".kl-row")].reduce(
+      (most, row) => (row.querySelectorAll("[style*='100%']").length > most.count
+        ? { count: row.querySelectorAll("[style*='100%']").length, row } : most),
+      { count: 0, row: null },
+    ).row;
+    if (!line) return;
+    const below = line.getBoundingClientRect().bottom - source.getBoundingClientRect().bottom;
+    source.scrollTop = Math.max(0, source.scrollTop + below + 120);
   }
 
   function drawStatus() {
@@ -154,29 +195,29 @@ function render({ model, el }) {
     for (const part of [head, tabs, source]) part.inert = !isFresh;
     root.classList.toggle("bench-working", !isFresh && !offline());
     clearTimeout(timer);
+    status.hidden = isFresh;
     if (isFresh) {
-      words.textContent = state.stage ? `Also ${state.stage} …` : "";
       if (drawn.spoken !== drawn.result) {
         drawn.spoken = drawn.result;
         spoken.textContent = `${shown().said ?? ""} ${textOf(shown().settings)}`;
       }
       return;
     }
+    const settings = textOf(differing(wanted().settings, shown().settings)) || "the same settings";
     if (offline()) {
-      words.textContent = `${textOf(wanted().settings)} is not among the results in this page.`;
+      words.textContent = `${settings}: not among the results in this page.`;
       return;
     }
     const mine = state.request === wanted().request;
     const doing = mine && state.phase === "working" && state.stage ? state.stage : "waiting";
-    const grey = none ? "" : ` What is greyed belongs to ${textOf(shown().settings)}.`;
-    words.textContent = `Working on ${textOf(wanted().settings)}: ${doing} …${grey}`;
+    words.textContent = `${settings}: ${doing} …`;
     if (drawn.spoken !== "working") {
       drawn.spoken = "working";
       spoken.textContent = "Working";
     }
     timer = setTimeout(() => {
       words.textContent =
-        "The kernel has not answered yet: it may be busy with another cell, or be stopped." + grey;
+        `${settings}: no answer yet. The kernel may be busy with another cell, or be stopped.`;
     }, SILENCE);
   }
 
@@ -187,8 +228,12 @@ function render({ model, el }) {
     drawn.refused = key;
     refused.hidden = listed.length === 0;
     if (!listed.length) return refused.replaceChildren();
-    const items = listed.map(({ control, choice, reason }) =>
-      element("li", {}, element("b", {}, `${control}=${choice}`), ` ${reason}`));
+    const choices = new Map(); // those that cannot run for one reason stand together
+    for (const { control, choice, reason } of listed) {
+      choices.set(reason, [...(choices.get(reason) ?? []), `${control}=${choice}`]);
+    }
+    const items = [...choices].map(([reason, names]) =>
+      element("li", {}, element("b", {}, names.join(", ")), ` ${reason}`));
     refused.replaceChildren(
       element("p", {}, "With the other controls as they are, these cannot run:"), element("ul", {}, ...items),
     );
@@ -199,7 +244,7 @@ function render({ model, el }) {
     if (drawn.past === html) return;
     drawn.past = html;
     past.hidden = html === "";
-    const table = element("div", { class: "bench-wide" });
+    const table = element("div");
     table.innerHTML = html;
     past.replaceChildren(
       element("summary", {}, "Runs so far, each compared with the one before"), table,
@@ -208,7 +253,8 @@ function render({ model, el }) {
 
   function drawLadder() {
     const data = (offline() && shown().ladder) || (model.get("ladder") ?? {});
-    const key = JSON.stringify(data) + size;
+    const stage = fresh() ? model.get("state")?.stage : "";
+    const key = JSON.stringify(data) + size + stage;
     if (drawn.ladder === key) return;
     drawn.ladder = key;
     ladder.hidden = !data.html && !data.note;
@@ -232,7 +278,9 @@ function render({ model, el }) {
       element("summary", {}, "The ladder so far"),
       ...(sizes.length > 1 ? [element("div", { class: "bench-controls" }, choice)] : []),
       chart,
-      ...(data.note ? [element("p", { class: "bench-of" }, data.note)] : []),
+      ...[data.note, stage && `${stage} …`].filter(Boolean).map(
+        (text) => element("p", { class: "bench-of" }, text),
+      ),
     );
   }
 

@@ -46,13 +46,13 @@ class Check:
         """One sentence, or two where it is wrong."""
         if self.right:
             return (
-                f"{self.array} is right: its relative error against float64 is {self.error:.1e}, "
-                f"and up to {self.tolerance:g} is rounding."
+                f"The relative error of {self.array} against float64 is {power(self.error)}, and "
+                f"up to {power(self.tolerance)} is rounding."
             )
         if not self.wrong:
             return (
                 f"{self.array} is not exact enough: its relative error against float64 is "
-                f"{self.error:.1e}, and up to {self.tolerance:g} is rounding."
+                f"{power(self.error)}, and only up to {power(self.tolerance)} is rounding."
             )
         parts = [f"{self.wrong:,} of {self.total:,} elements of {self.array} are wrong"]
         if self.unwritten == self.wrong:
@@ -117,6 +117,14 @@ def compare(name: str, result: np.ndarray, expected: np.ndarray, tolerance: floa
         float(got[worst]) if worst else 0.0,
         float(want[worst]) if worst else 0.0,
     )
+
+
+def power(value: float) -> str:
+    """A small number as one writes it: 3.3e-7."""
+    if not value or not np.isfinite(value):
+        return f"{value:g}"
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent)}"
 
 
 def _short(value: float) -> str:

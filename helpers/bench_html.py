@@ -7,27 +7,29 @@ from html import escape
 from types import SimpleNamespace
 from typing import Any
 
+from .bench_check import power
 from .listing import listing
 from .simulator.report import COUNTERS
-from .tables import Table
 
-# Counters of the summary, with their headings: those that a run has at all are shown.
+# Counters of the summary under their headings: (group, heading). Those that a run has are shown.
 SUMMARY = {
-    "global_load_sectors": "global sectors loaded",
-    "global_store_sectors": "global sectors stored",
-    "shared_load_wavefronts": "shared wavefronts, loads",
-    "shared_load_bank_conflicts": "of them conflicts",
-    "shared_store_wavefronts": "shared wavefronts, stores",
-    "shared_store_bank_conflicts": "of these conflicts",
-    "instructions": "warp instructions",
+    "global_load_sectors": ("global sectors", "loaded"),
+    "global_store_sectors": ("global sectors", "stored"),
+    "shared_load_wavefronts": ("shared loads", "wavefronts"),
+    "shared_load_bank_conflicts": ("shared loads", "conflicts"),
+    "shared_store_wavefronts": ("shared stores", "wavefronts"),
+    "shared_store_bank_conflicts": ("shared stores", "conflicts"),
+    "instructions": ("warp", "instructions"),
 }
 # The few that tell one run from another in the history.
-HISTORY = {
-    "global_load_sectors": "global sectors loaded",
-    "shared_load_wavefronts": "shared wavefronts, loads",
-    "shared_store_wavefronts": "shared wavefronts, stores",
-    "instructions": "warp instructions",
-}
+HISTORY = (
+    "global_load_sectors",
+    "shared_load_wavefronts",
+    "shared_store_wavefronts",
+    "instructions",
+)
+# Beside the source: requests are left out, to leave room for it.
+BY_LINE = tuple(name for name in SUMMARY if name != "instructions")
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
@@ -61,6 +63,48 @@ def fragments(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def model(
+    results: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """The state with which `bench.js` shows a sweep in a page without Python.
+
+    Args:
+        results: what `sweep` returns, or what JSON made of it; the first is shown first.
+        controls: name, choices, description and so on, as `describe` gives them, of what varies; of
+            the settings that differ, if left out.
+
+    Raises:
+        ValueError: there are no results.
+    """
+    if not results:
+        raise ValueError("There are no results to show.")
+    if not controls:
+        names = dict.fromkeys(name for data in results for name in data["settings"])
+        found = {
+            name: list(dict.fromkeys(data["settings"][name] for data in results)) for name in names
+        }
+        controls = [describe(name, choices) for name, choices in found.items() if len(choices) > 1]
+    return {
+        "title": results[0]["title"],
+        "controls": list(controls),
+        "wanted": {"request": 0, "settings": dict(results[0]["settings"])},
+        "sweep": [fragments(data) for data in results],
+    }
+
+
+def describe(
+    name: str, choices: Sequence, description: str = "", kind: str = "parameter"
+) -> dict[str, Any]:
+    """A control as the page knows it."""
+    return {
+        "name": name,
+        "label": name.replace(" timed", ", timed"),
+        "choices": list(choices),
+        "description": description,
+        "kind": kind,
+    }
+
+
 def page(data: Mapping[str, Any]) -> str:
     """A result in one piece, for places where nothing can be turned."""
     return head(data) + "".join(source(kernel) for kernel in data["kernels"])
@@ -76,7 +120,7 @@ def head(data: Mapping[str, Any]) -> str:
         f'<p class="bench-of">{escape(_of(data))}</p>',
     ]
     if any(kernel["totals"] for kernel in data["kernels"]):
-        parts.append(f'<div class="bench-wide">{summary(data)._repr_html_()}</div>')
+        parts.append(summary(data))
     if data["printed"]:
         parts.append(
             '<p class="bench-of">The kernels printed:</p>'
@@ -85,34 +129,35 @@ def head(data: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def summary(data: Mapping[str, Any]) -> Table:
-    """A row for each kernel, and one for all of them: geometry, counters, error, time."""
+def summary(data: Mapping[str, Any]) -> str:
+    """A row for each kernel, and one for all of them: counters, error, time."""
     kernels = data["kernels"]
     columns = [name for name in SUMMARY if any(name in kernel["totals"] for kernel in kernels)]
-    timed = any(kernel["milliseconds"] is not None for kernel in kernels)
-    headings = ["kernel", "blocks × threads", *(SUMMARY[name] for name in columns)]
-    headings += ["relative error"] if any(kernel["checks"] for kernel in kernels) else []
-    headings += [_time_heading(data["timed"])] if timed else []
-    rows = []
-    for kernel in kernels:
-        row: list[Any] = [kernel["entry"], _geometry(kernel)]
-        row += [kernel["totals"].get(name, 0) for name in columns]
-        if len(headings) - timed > len(row):
-            row.append(_error(kernel["checks"]))
-        rows.append(row + ([milliseconds(kernel["milliseconds"])] if timed else []))
+    headings = [("", "kernel"), *(SUMMARY[name] for name in columns)]
+    rows = [[kernel["entry"], *_counts(kernel["totals"], columns)] for kernel in kernels]
     if len(kernels) > 1:
-        row = ["all", "", *(data["totals"].get(name, 0) for name in columns)]
-        if len(headings) - timed > len(row):
-            row.append("")
-        rows.append(row + ([milliseconds(data["milliseconds"])] if timed else []))
-    return Table(headings, rows)
+        rows.append(["all", *_counts(data["totals"], columns)])
+    if any(kernel["checks"] for kernel in kernels):
+        headings.append(("relative", "error"))
+        for row, kernel in zip(rows, [*kernels, None], strict=False):
+            row.append(_error(kernel["checks"]) if kernel else "")
+    if any(kernel["milliseconds"] is not None for kernel in kernels):
+        headings.append(_time_heading(data["timed"]))
+        for row, one in zip(rows, [*kernels, data], strict=False):
+            row.append(milliseconds(one["milliseconds"]))
+    return _table(headings, rows, text=(0,), total=len(kernels) > 1)
 
 
 def source(kernel: Mapping[str, Any]) -> str:
     """The kernel's lines with the counters of each, and those of the functions that it calls."""
     by_line = {int(line): counts for line, counts in kernel["by_line"].items()}
     report = SimpleNamespace(by_line=by_line, counters=dict.fromkeys(COUNTERS, 0))
-    settings = ", ".join(f"{name}={value}" for name, value in kernel["values"].items())
+    detail = settings_text(kernel["values"])
+    detail += (
+        f"{' · ' * bool(detail)}grid {_shape(kernel['grid'])} · block {_shape(kernel['block'])}"
+    )
+    if kernel["shared"]:
+        detail += f" · {kernel['shared']:,} bytes shared"
     parts = []
     for number, (first, last) in enumerate(kernel["segments"]):
         title = f"{kernel['file']} · {kernel['entry']}"
@@ -125,40 +170,54 @@ def source(kernel: Mapping[str, Any]) -> str:
                 first,
                 last,
                 title=title,
-                detail=settings if not number else "",
+                detail=" · ".join(details) if not number else "",
                 marked=(kernel["mark"],) if inside else (),
                 report=report if by_line else None,
+                columns=_columns(by_line, first, last) if by_line else None,
             )._repr_html_()
         )
     return "".join(parts)
 
 
-def history(past: Sequence) -> Table:
+def history(past: Sequence) -> str:
     """Runs, the newest first: settings that differ, counters and times, with the change of each.
 
     Args:
         past: what `Session.history` holds.
     """
     if not past:
-        return Table(("run",), [])
+        return ""
     columns = [name for name in HISTORY if any(name in run.result.totals for run in past)]
-    timed = any(run.result.milliseconds is not None for run in past)
     names = dict.fromkeys(name for run in past for name in run.result.settings)
     varied = [name for name in names if len({run.result.settings.get(name) for run in past}) > 1]
+    timed = any(run.result.milliseconds is not None for run in past)
     rows = []
     for run in reversed(past):
         settings = run.result.settings
-        settings = {name: settings[name] for name in varied or settings if name in settings}
-        row = [f"{run.number}", settings_text(settings)]
-        row.append(VERDICTS[run.result.status].lower())
+        shown = {name: settings[name] for name in varied or settings if name in settings}
+        row: list[Any] = [
+            f"{run.number}",
+            settings_text(shown),
+            VERDICTS[run.result.status].lower(),
+        ]
         for name in columns:
-            row.append(f"{run.result.totals.get(name, 0):,}{_change(run.change(name))}")
+            row.append((f"{run.result.totals.get(name, 0):,}", change(run.change(name))))
         if timed:
-            amount = milliseconds(run.result.milliseconds)
-            row.append(amount + (_change(run.change("milliseconds")) if amount else ""))
+            row.append((milliseconds(run.result.milliseconds), change(run.change("milliseconds"))))
         rows.append(row)
-    headings = ["run", "settings", "result", *(HISTORY[name] for name in columns)]
-    return Table([*headings, *(["ms"] if timed else [])], rows)
+    headings = [("", "run"), ("", "settings"), ("", "result"), *(SUMMARY[name] for name in columns)]
+    return _table([*headings, *([("", "ms")] if timed else [])], rows, text=(1, 2))
+
+
+def change(part: float | None) -> str:
+    """A relative change in words: `−50 %`, `×3.2`, `same`."""
+    if part is None:
+        return ""
+    if abs(part) < 0.0005:
+        return "same"
+    if part >= 1:
+        return f"×{part + 1:.3g}"
+    return f"{'+' if part > 0 else '−'}{abs(part) * 100:.3g} %"
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -190,36 +249,75 @@ def _of(data: Mapping[str, Any]) -> str:
     return text
 
 
-def _geometry(kernel: Mapping[str, Any]) -> str:
-    def shape(sizes: Sequence[int]) -> str:
-        sizes = list(sizes)
-        while len(sizes) > 1 and sizes[-1] == 1:
-            sizes.pop()
-        return "·".join(f"{size:,}" for size in sizes)
-
-    return f"{shape(kernel['grid'])} × {shape(kernel['block'])}"
+def _shape(sizes: Sequence[int]) -> str:
+    """`2 × 8`, without trailing ones."""
+    sizes = list(sizes)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return " × ".join(f"{size:,}" for size in sizes)
 
 
 def _error(checks: Sequence[Mapping[str, Any]]) -> str:
     if not checks:
         return ""
     error = max(float(check["error"]) for check in checks)
-    return "not all written" if error == float("inf") else f"{error:.1e}"
+    return "not written" if error == float("inf") else power(error)
 
 
-def _time_heading(timed: Mapping[str, Any] | None) -> str:
+def _time_heading(timed: Mapping[str, Any] | None) -> tuple[str, str]:
     sizes = ", ".join(f"{name} = {value:,}" for name, value in (timed or {}).items())
-    return f"ms at {sizes}" if sizes else "ms"
+    return ("ms at", sizes) if sizes else ("", "ms")
 
 
-def _change(part: float | None) -> str:
-    if part is None:
-        return ""
-    if abs(part) < 0.0005:
-        return " (=)"
-    if part >= 1:
-        return f" (×{part + 1:.3g})"
-    return f" ({'+' if part > 0 else '−'}{abs(part) * 100:.3g} %)"
+def _table(
+    headings: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence],
+    text: Sequence[int] = (),
+    total: bool = False,
+) -> str:
+    """A table with headings in two lines; the columns in `text` are set to the left.
+
+    A cell is text, or text and a remark to it; the last row is set off as a `total`.
+    """
+    spans: list[list] = []
+    for group, _ in headings:
+        if spans and group and spans[-1][0] == group:
+            spans[-1][1] += 1
+        else:
+            spans.append([group, 1])
+    groups = "".join(f'<th colspan="{n}">{escape(group)}</th>' for group, n in spans)
+    left = [' class="bench-text"' if n in text else "" for n in range(len(headings))]
+    names = "".join(
+        f'<th scope="col"{style}>{escape(name)}</th>'
+        for style, (_, name) in zip(left, headings, strict=True)
+    )
+    body = []
+    for number, row in enumerate(rows):
+        cells = "".join(f"<td{style}>{_cell(v)}</td>" for style, v in zip(left, row, strict=True))
+        last = ' class="bench-total"' if total and number == len(rows) - 1 else ""
+        body.append(f"<tr{last}>{cells}</tr>")
+    return (
+        '<div class="bench-wide"><table class="bench-table"><thead>'
+        f'<tr class="bench-groups">{groups}</tr><tr>{names}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _cell(value: str | tuple[str, str]) -> str:
+    if isinstance(value, str):
+        return escape(value)
+    value, remark = value
+    return escape(value) + (f" <small>{escape(remark)}</small>" if value and remark else "")
+
+
+def _counts(totals: Mapping[str, int], columns: Sequence[str]) -> list[str]:
+    return [f"{totals.get(name, 0):,}" for name in columns]
+
+
+def _columns(by_line: Mapping[int, Mapping[str, int]], first: int, last: int) -> tuple[str, ...]:
+    """The counters that some line from `first` to `last` has."""
+    inside = [counts for line, counts in by_line.items() if first <= line <= last]
+    return tuple(name for name in BY_LINE if any(name in counts for counts in inside))
 
 
 def _first_line(message: str) -> str:

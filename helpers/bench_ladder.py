@@ -122,7 +122,7 @@ class Ladder:
     def _drawn(self, n: int, now: str | None, live: Mapping[str, float], device: str) -> str:
         recorded = {bar: self._times(bar)[n] for bar in self._bars if n in self._times(bar)}
         longest = max([*recorded.values(), *live.values()])
-        rows = []
+        rows, none = [], '<span class="bench-of">no time yet</span>'
         for bar in self._bars:
             lines = []
             for times, kind, whose in (
@@ -130,10 +130,11 @@ class Ladder:
                 (live, "live", device),
             ):
                 if bar in times:
-                    lines.append(_line(times[bar], longest, times.get("naive"), kind, whose))
+                    naive = times.get("naive") if bar != "naive" else None
+                    lines.append(_line(times[bar], longest, naive, kind, whose))
             here = ' class="bench-now" aria-current="true"' if bar == now else ""
             rows.append(
-                f'<tr{here}><th scope="row">{escape(bar)}</th><td>{"".join(lines)}</td></tr>'
+                f'<tr{here}><th scope="row">{escape(bar)}</th><td>{"".join(lines) or none}</td></tr>'
             )
         legend = [f'<span class="bench-key bench-recorded"></span>recorded on {self._device}']
         legend = legend if recorded else []

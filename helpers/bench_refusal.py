@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .arguments import SHARED_WITHOUT_OPT_IN, launch_shape, shared_memory
+from .arguments import MAX_THREADS, SHARED_WITHOUT_OPT_IN, launch_shape, shared_memory
 from .bench_subject import Launch, Refused, Subject
 from .simulator.errors import SimulatorError
 from .source import KernelError, Value
@@ -15,14 +15,17 @@ _REFUSED_BY_SOURCE = re.compile(
 )
 
 
-def refusal(subject: Subject, settings: Mapping[str, Value]) -> str | None:
+def refusal(subject: Subject, settings: Mapping[str, Value], ask: bool = True) -> str | None:
     """Why `settings` cannot run, in one sentence, or None if nothing speaks against it.
 
-    Looks at the geometry and at shared memory, and asks the compiler; runs nothing.
+    Args:
+        subject, settings: what would run.
+        ask: whether to ask the compiler, for what the source refuses and for the shared memory
+            that it declares; otherwise only the geometry is looked at.
     """
     try:
         for launch in subject.launches(settings):
-            if reason := refusal_of(launch):
+            if reason := refusal_of(launch, ask):
                 return reason
     except Refused as error:
         return str(error)
@@ -31,8 +34,8 @@ def refusal(subject: Subject, settings: Mapping[str, Value]) -> str | None:
     return None
 
 
-def refusal_of(launch: Launch) -> str | None:
-    """Why a launch cannot run, or None.
+def refusal_of(launch: Launch, ask: bool = True) -> str | None:
+    """Why a launch cannot run, or None; `ask` as for `refusal`.
 
     Raises:
         SimulatorError: of kind `compile`, if the source does not compile for another reason.
@@ -40,7 +43,7 @@ def refusal_of(launch: Launch) -> str | None:
     kernel = launch.kernel
     try:
         _, block = launch_shape(kernel.entry, launch.grid, launch.block)
-        static, most_threads = compiled(kernel)
+        static, most_threads = compiled(kernel) if ask else (0, MAX_THREADS)
         shared_memory(kernel.entry, launch.shared_mem, static)
     except KernelError as error:
         return str(error)
@@ -77,4 +80,4 @@ def compiled(kernel) -> tuple[int, int]:
     mangled = made.entry(kernel.entry)
     module = prepare(made).module
     _, static, _ = shared_places(module, mangled)
-    return static, module.functions[mangled].bounds.get("maxntid", 1024)
+    return static, module.functions[mangled].bounds.get("maxntid", MAX_THREADS)

@@ -7,6 +7,8 @@ event loop, so that a change between two stages drops what it has overtaken.
 from __future__ import annotations
 
 import asyncio
+import time
+import weakref
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -19,6 +21,12 @@ from .source import KernelError, Value
 
 DELAY = 0.12  # seconds that the controls rest before work begins
 REMEMBERED = 8  # earlier runs in the history
+QUIET = 1.5  # seconds without work before idle work begins, or goes on
+PAUSE = 0.05  # seconds between two stages of idle work
+SLOW = 0.25  # a compilation that takes longer, in seconds, is not done in idle moments again
+
+# All sessions of this kernel: one that idles must not keep another waiting.
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 class Handle(Protocol):
@@ -110,6 +118,7 @@ class Session:
         self._waiting: Handle | None = None
         self._work: Generator | None = None
         self._runs = 0
+        _sessions.add(self)
 
     @property
     def stale(self) -> bool:
@@ -192,15 +201,18 @@ class Session:
             for control in controls
         }
 
-    def _later(self, generator: Generator) -> None:
+    def _later(self, generator: Generator, delay: float = 0) -> None:
         if self._loop is not None:
-            self._waiting = self._loop.call_later(0, lambda: self._advance(generator))
+            self._waiting = self._loop.call_later(delay, lambda: self._advance(generator))
 
     def _advance(self, generator: Generator) -> None:
         """Do one stage, unless it has been overtaken."""
         if generator is not self._work:
             return
         self._waiting = None
+        if self.phase == "idle" and any(one.phase != "idle" for one in _sessions):
+            self._later(generator, QUIET)
+            return
         try:
             self.stage = next(generator)
         except StopIteration as end:
@@ -217,7 +229,9 @@ class Session:
             return
         if self.phase == "working":
             self._changed()
-        self._later(generator)
+            self._later(generator)
+        else:
+            self._later(generator, PAUSE)
 
     def _show(self, result: Result) -> None:
         before = self.history[-1].result if self.history else None
@@ -233,11 +247,15 @@ class Session:
         self._changed()
         if self._loop is not None:
             self._work = self._meanwhile(result)
-            self._later(self._work)
+            self._later(self._work, QUIET)
 
     def _meanwhile(self, result: Result) -> Generator[str, None, None]:
-        """With nothing else to do: find which other choices cannot run, and what `idle` adds."""
+        """With nothing else to do: find which other choices cannot run, and what `idle` adds.
+
+        To ask the compiler takes a while, and puts what it makes where the next run finds it.
+        """
         refused = {}
+        ask = True
         for control in self.controls:
             if control.kind == "timed":
                 continue
@@ -245,7 +263,9 @@ class Session:
                 if choice == self.settings[control.name]:
                     continue
                 yield ""
-                reason = refusal(self.subject, {**self.settings, control.name: choice})
+                start = time.perf_counter()
+                reason = refusal(self.subject, {**self.settings, control.name: choice}, ask)
+                ask = ask and time.perf_counter() - start < SLOW
                 if reason:
                     refused[control.name, choice] = reason
         if refused != self.refused:

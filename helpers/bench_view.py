@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
-
 import anywidget
 import traitlets
 
 from . import bench_html
 from .bench_ladder import Ladder
 from .bench_session import Session, running_loop
-from .bench_subject import Control, Settings, Subject
+from .bench_subject import Settings, Subject
 from .figures import palette
 from .source import KernelError, Value
 
@@ -97,7 +95,10 @@ class Bench(anywidget.AnyWidget):
         self._pushing = True
         try:
             with self.hold_sync():
-                self.controls = [_control(control) for control in session.controls]
+                self.controls = [
+                    bench_html.describe(c.name, c.choices, c.description, c.kind)
+                    for c in session.controls
+                ]
                 self.wanted = {"request": session.request, "settings": dict(session.settings)}
                 self.state = {
                     "request": session.request, "phase": session.phase, "stage": session.stage
@@ -105,13 +106,15 @@ class Bench(anywidget.AnyWidget):
                 self.refused = [
                     {"control": name, "choice": choice, "reason": reason}
                     for (name, choice), reason in session.refused.items()
+                    # What cannot run now cannot run with another choice either, for that reason.
+                    if session.result is None or reason != session.result.message
                 ]
                 if session.result is not None and self.shown.get("request") != session.answered:
                     self.shown = {
                         "request": session.answered,
                         **bench_html.fragments(session.result.data()),
                     }
-                    self.past = bench_html.history(session.history)._repr_html_()
+                    self.past = bench_html.history(session.history)
                 if session.result is not None:
                     self.ladder = self._ladder.data(session.result)
         finally:
@@ -137,13 +140,3 @@ class Bench(anywidget.AnyWidget):
         result = self._session.result
         said = f": {result.status}" if result is not None else ""
         return f"<Bench of {self.title}, {settings}{said}>"
-
-
-def _control(control: Control) -> dict[str, Any]:
-    return {
-        "name": control.name,
-        "label": control.name.replace(" timed", ", timed"),
-        "choices": list(control.choices),
-        "description": control.description,
-        "kind": control.kind,
-    }
