@@ -152,12 +152,9 @@ def source(kernel: Mapping[str, Any]) -> str:
     """The kernel's lines with the counters of each, and those of the functions that it calls."""
     by_line = {int(line): counts for line, counts in kernel["by_line"].items()}
     report = SimpleNamespace(by_line=by_line, counters=dict.fromkeys(COUNTERS, 0))
-    detail = settings_text(kernel["values"])
-    detail += (
-        f"{' · ' * bool(detail)}grid {_shape(kernel['grid'])} · block {_shape(kernel['block'])}"
-    )
-    if kernel["shared"]:
-        detail += f" · {kernel['shared']:,} bytes shared"
+    details = [settings_text(kernel["values"])] if kernel["values"] else []
+    details += [f"grid {_shape(kernel['grid'])}", f"block {_shape(kernel['block'])}"]
+    details += [f"{kernel['shared']:,} bytes shared"] if kernel["shared"] else []
     parts = []
     for number, (first, last) in enumerate(kernel["segments"]):
         title = f"{kernel['file']} · {kernel['entry']}"

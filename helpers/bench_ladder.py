@@ -133,9 +133,8 @@ class Ladder:
                     naive = times.get("naive") if bar != "naive" else None
                     lines.append(_line(times[bar], longest, naive, kind, whose))
             here = ' class="bench-now" aria-current="true"' if bar == now else ""
-            rows.append(
-                f'<tr{here}><th scope="row">{escape(bar)}</th><td>{"".join(lines) or none}</td></tr>'
-            )
+            drawn = "".join(lines) or none
+            rows.append(f'<tr{here}><th scope="row">{escape(bar)}</th><td>{drawn}</td></tr>')
         legend = [f'<span class="bench-key bench-recorded"></span>recorded on {self._device}']
         legend = legend if recorded else []
         if live:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+
 import anywidget
 import traitlets
 
