@@ -94,7 +94,11 @@ class Head:
         return self.word[[self._row(token) for token in tokens]]
 
     def __repr__(self) -> str:
-        return f"<Head {self.head} of layer {self.layer}: {len(self.words)} words>"
+        d_model, d = self.W_Q.shape
+        return (
+            f"<Head {self.head} of layer {self.layer}: W_Q, W_K and W_V of {d_model} × {d}, "
+            f"and the embeddings of {len(self.words)} tokens>"
+        )
 
     def _row(self, token: str) -> int:
         try:
