@@ -370,11 +370,11 @@ def test_the_test_of_layout_sees_faults(page):
         "first</text>", 'first</text><text x="5" y="95" font-size="9">9</text>'
     )
     found = faults(page, [(svg, "")])
-    assert sorted(f.split(": ")[1][:24] for f in found) == sorted(
+    assert sorted(f.split(": ")[1][:24].strip() for f in found) == sorted(
         [
             '"first" is on "second"',
             '"9" is 9 px high',
-            '"beyond the edge" is cut ',
+            '"beyond the edge" is cut',
             "a rect is cut off",
         ]
     )
