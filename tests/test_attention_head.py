@@ -114,6 +114,50 @@ def test_a_bias_of_the_keys_changes_no_weight(head):
     np.testing.assert_allclose(P / P.sum(axis=1, keepdims=True), head.model_P, atol=1e-6)
 
 
+def attend(head, sentence: str) -> dict[str, str]:
+    """For each token of a sentence, the token that it takes most from."""
+    tokens = head.tokenize(sentence)
+    x = head.embeddings(tokens).astype(float) + head.position[: len(tokens)]
+    x = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + head.epsilon)
+    X = x * head.scale + head.shift
+    scores = (X @ head.W_Q + head.b_Q) @ (X @ head.W_K + head.b_K).T
+    return {token: tokens[row.argmax()] for token, row in zip(tokens, scores, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "sentence, verb, found",
+    [
+        ("Attention is all you need", "need", "you"),
+        ("She needs help", "needs", "she"),
+        ("They know what we want", "know", "they"),
+        ("I think that you need more time", "think", "i"),
+        ("You need attention", "need", "you"),
+        ("I need more coffee", "need", "i"),
+        ("You do not need it", "need", "do"),
+        ("Need you", "need", "[SEP]"),
+    ],
+)
+def test_a_verb_finds_what_chapter_01_says(head, sentence, verb, found):
+    assert attend(head, sentence)[verb] == found
+
+
+def test_lengths_and_angles_are_what_chapter_01_says(head):
+    values = computed(head)
+    X = values["X"]
+    Q, K, V = (X @ getattr(head, f"W_{c}") + getattr(head, f"b_{c}") for c in "QKV")
+    need, you = (head.model_tokens.index(token) for token in ("need", "you"))
+
+    def angle(a, b):
+        return np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+
+    assert (round(angle(X[need], X[you])), round(angle(Q[need], K[you]))) == (85, 51)
+    lengths = np.linalg.norm(V, axis=1)
+    assert lengths[[0, 6]].max() < 1 < 2.5 < lengths[1:6].min()
+    assert np.linalg.norm(K, axis=1).argmax() == 0
+    assert 500 < np.linalg.norm(head.b_Q) / np.linalg.norm(head.b_K) < 520
+    assert values["P"][1, [0, 6]].sum() > 0.9
+
+
 def test_rows_of_the_map_are_weights(head):
     np.testing.assert_allclose(head.model_P.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
     assert (head.model_P > 0).all()
