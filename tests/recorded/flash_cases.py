@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from helpers.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashRung, make_inputs
+from helpers.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashLaunch, FlashRung
+from helpers.flash_inputs import make_inputs
 from helpers.kernels import Kernel, load_kernel
 
 RUNGS = {"baseline": FLASH_BASELINE, "swizzled": FLASH_SWIZZLED}
@@ -57,8 +58,8 @@ class Counted:
         out = np.full(Q.shape, 0x7FFF, np.uint16).view(Q.dtype)
         rung = next(r for r in RUNGS.values() if r.file == self.file)
         own = {k: v for k, v in self.values.items() if k not in ("ELEMENT", "HEAD_DIM")}
-        _, geometry, args = rung.with_values(**own).prepare(Q, K, V, out)
-        return geometry.grid, geometry.block, geometry.shared_mem, list(args)
+        launch = rung.with_parameters(**own).launch_of(Q, K, V, out)
+        return launch.grid, launch.block, launch.shared_mem, list(launch.args)
 
 
 def counted_cases() -> list[Counted]:
@@ -110,12 +111,21 @@ class Variant:
 
     def kernel(self, element: str, d: int) -> Kernel:
         """The changed kernel. Raises ValueError if a text to replace is not there once."""
-        k = self.rung.with_values(**self.values).kernel(element, d)
+        rung = self.rung.with_parameters(**self.values)
+        own = rung.kernel(element, d).parameters
+        k = load_kernel(rung.file, rung.entry, **{name: p.value for name, p in own.items()})
         for old, new in self.changes:
             if k.code.count(old) != 1:
                 raise ValueError(f"{self.name}: {old!r} is there {k.code.count(old)} times.")
             k.code = k.code.replace(old, new)
         return k
+
+    def launch_of(self, Q, K, V, out) -> FlashLaunch:
+        """The launch of the changed kernel that writes `out`."""
+        launch = self.rung.with_parameters(**self.values).launch_of(Q, K, V, out)
+        own = launch.kernel.parameters
+        k = self.kernel(own["ELEMENT"].value, own["HEAD_DIM"].value)
+        return dataclasses.replace(launch, kernel=k)
 
 
 def _blocks(count: int) -> tuple[tuple[str, str], ...]:

@@ -11,8 +11,9 @@ import time
 
 import numpy as np
 
-from helpers import flash
+from helpers import flash_inputs as flash
 from helpers.attention import relative_error
+from helpers.flash import LAYOUTS, NAN
 
 from .flash_cases import (
     BATCHES_HEADS,
@@ -23,12 +24,10 @@ from .flash_cases import (
     RUNGS,
     TIMED,
     TUNED,
-    Variant,
     contenders,
     counted_cases,
 )
 
-NAN = 0x7FFF  # in fp16 and in bf16
 GUARD = 4096  # elements before and behind every output, which no kernel may touch
 SAMPLES = 9
 SAMPLE_MS = 25.0
@@ -48,14 +47,14 @@ def correctness() -> dict:
         row = {"element": element, "d": d, "n": n, "batch": b, "heads": h}
         row["torch"] = _error(_torch_attention(Q, K, V, element, "FLASH_ATTENTION"), exact)
         for name, rung in RUNGS.items():
-            for layout in flash.LAYOUTS:
+            for layout in LAYOUTS:
                 arrays = [x if layout == "bhnd" else x.swapaxes(1, 2) for x in (Q, K, V)]
                 out, untouched = _launch(rung, arrays, layout)
                 out = out if layout == "bhnd" else out.swapaxes(1, 2)
                 row[f"{name}_{layout}"] = _error(flash.to_float(out), exact)
                 row[f"{name}_{layout}_untouched"] = untouched
         errors.append(row)
-    ours = [f"{name}_{layout}" for name in RUNGS for layout in flash.LAYOUTS]
+    ours = [f"{name}_{layout}" for name in RUNGS for layout in LAYOUTS]
     worst = max(row[name] / row["torch"] for row in errors for name in ours)
     untouched = all(row[f"{name}_untouched"] for row in errors for name in ours)
     print(f"correctness: {len(errors)} shapes, worst error {worst:.3f} of PyTorch's, ", end="")
@@ -80,14 +79,14 @@ def _shifted(V: np.ndarray, element: str) -> np.ndarray:
     return flash.to_bf16(values) if element == "nv_bfloat16" else values.astype(np.float16)
 
 
-def _launch(rung, arrays, layout: str) -> tuple[np.ndarray, bool]:
-    """O from a poisoned buffer, and whether what lies around it is as it was."""
+def _launch(one, arrays, *layout: str) -> tuple[np.ndarray, bool]:
+    """O of a rung or a variant from a poisoned buffer, and whether what lies around it is as it was."""
     import cupy as cp
 
     Q, K, V = (cp.asarray(np.ascontiguousarray(x)) for x in arrays)
     buffer = cp.full(Q.size + 2 * GUARD, NAN, np.uint16)
     out = buffer[GUARD : GUARD + Q.size].view(Q.dtype).reshape(Q.shape)
-    rung.launcher(Q, K, V, out, layout)()
+    one.launch_of(Q, K, V, out, *layout).launch()
     bits = cp.asnumpy(buffer)
     around = np.concatenate([bits[:GUARD], bits[-GUARD:]])
     return cp.asnumpy(out), bool((around == NAN).all())
@@ -123,23 +122,9 @@ def _check_variants() -> dict[str, float]:
         Q, K, V = flash.make_inputs(1, 2, 321, d, element, seed=d)
         exact = flash.reference(Q, K, V)
         for variant in contenders():
-            out, _ = _launch(_Fixed(variant), (Q, K, V), "bhnd")
+            out, _ = _launch(variant, (Q, K, V))
             errors[f"{variant.name}, {element}, {d}"] = _error(flash.to_float(out), exact)
     return errors
-
-
-class _Fixed:
-    """A variant with a rung's `launcher`."""
-
-    def __init__(self, variant: Variant):
-        self.variant = variant
-
-    def launcher(self, Q, K, V, out, layout: str):
-        element = "half" if Q.dtype == np.float16 else "nv_bfloat16"
-        rung = self.variant.rung.with_values(**self.variant.values)
-        _, (grid, block, shared), args = rung.prepare(Q, K, V, out, layout)
-        k = self.variant.kernel(element, Q.shape[3])
-        return lambda: k(grid, block, args, shared)
 
 
 # ---------------------------------------------------------------- under other tools
@@ -176,7 +161,7 @@ def drive_sanitized() -> None:
     ):
         Q, K, V = map(cp.asarray, flash.make_inputs(b, h, n, d, element))
         out = cp.empty(Q.shape, Q.dtype)
-        rung.with_values(**values).launcher(Q, K, V, out)()
+        rung.with_parameters(**values).launch_of(Q, K, V, out).launch()
         cp.asnumpy(out)  # initcheck sees whether all of it was written
     for case in counted_cases():
         # `BROKEN` writes several elements to one place on purpose.
@@ -269,20 +254,18 @@ def _launches(shape) -> tuple[dict, dict, dict]:
     out = cp.empty(Q.shape, Q.dtype)
     for variant in contenders()[: None if shape in TUNED else len(RUNGS)]:
         try:
-            k = variant.kernel("half", shape[3])
-            _, (grid, block, shared), args = variant.rung.with_values(**variant.values).prepare(
-                Q, K, V, out
-            )
-            k(grid, block, args, shared)
+            launch = variant.launch_of(Q, K, V, out)
+            launch.launch()
             cp.cuda.runtime.deviceSynchronize()
-            raw = k.raw
+            raw = launch.kernel.raw
             resources[variant.name] = {
                 "registers": raw.num_regs,
                 "local_bytes": raw.local_size_bytes,
-                "shared_bytes": shared,
+                "shared_bytes": launch.shared_mem,
             }
+            args = _plain(launch.kernel, launch.args)
             launches[variant.name] = functools.partial(
-                raw, grid, block, _plain(k, args), shared_mem=shared
+                raw, launch.grid, launch.block, args, shared_mem=launch.shared_mem
             )
         except Exception as error:  # the others are still wanted
             problems[variant.name] = f"{type(error).__name__}: {error}"[:400]
