@@ -64,6 +64,11 @@ def operands(name: str, shapes: list[tuple[int, ...]], seed: int) -> list[np.nda
     return values
 
 
+def plain_bits(a: np.ndarray) -> list[int]:
+    """The bits of every element, with one NaN for all of f64: PTX leaves its payload open."""
+    return bits_of(np.where(np.isnan(a), np.nan, a) if a.dtype == np.float64 else a)
+
+
 def evaluate(name: str, inputs: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     with np.errstate(all="ignore"):
         results = find(name).evaluate(*inputs)
@@ -95,7 +100,7 @@ def test_types_and_shapes(name: str) -> None:
             a if constant(name, i) else np.broadcast_to(a, full) for i, a in enumerate(inputs)
         ]
         for got, want in zip(results, evaluate(name, spread), strict=True):
-            assert bits_of(np.broadcast_to(got, full)) == bits_of(np.broadcast_to(want, full))
+            assert plain_bits(np.broadcast_to(got, full)) == plain_bits(np.broadcast_to(want, full))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,11 +112,11 @@ def test_elements_do_not_influence_each_other(name: str) -> None:
     for i in rng.integers(0, 5000, 25).tolist():
         alone = evaluate(name, [a if a.size == 1 else a[i : i + 1] for a in inputs])
         for many, one in zip(together, alone, strict=True):
-            assert bits_of(np.broadcast_to(many, (5000,))[i : i + 1]) == bits_of(one), i
+            assert plain_bits(np.broadcast_to(many, (5000,))[i : i + 1]) == plain_bits(one), i
     backwards = evaluate(name, [a if a.size == 1 else a[::-1] for a in inputs])
     for many, reverse in zip(together, backwards, strict=True):
         many, reverse = (np.broadcast_to(r, (5000,)) for r in (many, reverse))
-        assert bits_of(many) == bits_of(reverse[::-1])
+        assert plain_bits(many) == plain_bits(reverse[::-1])
 
 
 @pytest.mark.parametrize(
