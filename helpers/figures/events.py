@@ -64,6 +64,7 @@ class WarpAccess(NamedTuple):
     """One instruction of one warp, lane by lane.
 
     Attributes:
+        order: its place in the trace.
         array, kind, space, line: which, load or store, global or shared, and where in the source.
         bytes: how much each lane moves.
         addresses: int64 (32,), byte addresses; 0 for lanes that do not take part.
@@ -71,6 +72,7 @@ class WarpAccess(NamedTuple):
         active: bool (32,), the lanes that take part.
     """
 
+    order: int
     array: str
     kind: str
     space: str
@@ -86,7 +88,7 @@ class WarpAccess(NamedTuple):
         return self.kind == "load"
 
 
-def warp_access(
+def warp_accesses(
     report: Report,
     array: str | None = None,
     *,
@@ -95,9 +97,9 @@ def warp_access(
     space: str | None = None,
     block: tuple[int, ...] | int = 0,
     warp: int = 0,
-    step: int = 0,
-) -> WarpAccess:
-    """One access of one warp.
+    most: int | None = None,
+) -> list[WarpAccess]:
+    """The accesses of one warp, in order.
 
     Args:
         report: of a counted run.
@@ -105,42 +107,55 @@ def warp_access(
         line, kind, space: which accesses count, as for `Report.accesses`.
         block: (x, y, z) of the block, or its x.
         warp: number of the warp in the block.
-        step: which of the accesses that fit, counted from 0.
+        most: stop after so many.
 
     Raises:
-        ValueError: fewer accesses fit.
         SimulatorError: the report has no trace.
     """
     wanted = block if isinstance(block, tuple) else (block,)
     wanted = (*(int(part) for part in wanted), 0, 0)[:3]
     orders: dict[int, list[AccessRecord]] = {}
     for a in report.iterate(line, kind=kind, space=space):
-        if a.order not in orders and len(orders) > step:
+        if most is not None and a.order not in orders and len(orders) >= most:
             break
         if a.block == wanted and a.warp == warp and array in (None, a.array):
             orders.setdefault(a.order, []).append(a)
-    if not 0 <= step < len(orders):
-        what = " ".join(part for part in (space, kind) if part) or "access"
+    return [_warp_access(records) for records in orders.values()]
+
+
+def warp_access(report: Report, array: str | None = None, *, step: int = 0, **which) -> WarpAccess:
+    """One access of one warp: the one with number `step`, counted from 0.
+
+    Args:
+        report, array, **which: as for `warp_accesses`.
+        step: which of the accesses that fit.
+
+    Raises:
+        ValueError: fewer accesses fit.
+        SimulatorError: the report has no trace.
+    """
+    found = warp_accesses(report, array, most=step + 1, **which) if step >= 0 else []
+    if step >= len(found) or not found:
+        words = [str(which[name]) for name in ("space", "kind") if which.get(name)]
         of = f" of {array}" if array else ""
-        at = f" in line {line}" if line is not None else ""
+        at = f" in line {which['line']}" if which.get("line") is not None else ""
         raise ValueError(
-            f"Warp {warp} of block {wanted} of {report.entry} makes {len(orders)} "
-            f"{what}{'es' if what == 'access' else 's'}{of}{at}; number {step}, counted from 0, is "
-            "not among them."
+            f"Warp {which.get('warp', 0)} of block {which.get('block', 0)} of {report.entry} makes "
+            f"{len(found)} {' '.join([*words, 'accesses'])}{of}{at}; there is no number {step}, "
+            "counted from 0."
         )
-    return _warp_access(orders[list(orders)[step]])
+    return found[step]
 
 
-def _warp_access(records: Iterable[AccessRecord]) -> WarpAccess:
+def _warp_access(records: list[AccessRecord]) -> WarpAccess:
     addresses = np.zeros(LANES, np.int64)
     indices = np.zeros(LANES, np.intp)
     active = np.zeros(LANES, np.bool_)
-    first = None
     for a in records:
-        first = first or a
         addresses[a.lane], indices[a.lane], active[a.lane] = a.address, a.index, True
+    a = records[0]
     return WarpAccess(
-        first.array, first.kind, first.space, first.line, first.bytes, addresses, indices, active
+        a.order, a.array, a.kind, a.space, a.line, a.bytes, addresses, indices, active
     )
 
 
