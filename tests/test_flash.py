@@ -250,6 +250,32 @@ def test_where_the_conflicts_of_the_baseline_are():
     assert sum(c["shared_load_bank_conflicts"] for c in lines) == 0
 
 
+def sanitized(code, rung, n=130, d=64):
+    """Findings of the simulator's checks when `code` takes the place of a rung's source."""
+    Q, K, V = inputs(1, 1, n, d, "half")
+    launch = rung.launch_of(Q, K, V, np.full_like(Q, np.nan))
+    k = launch.kernel
+    numbers = (np.int32(n), np.int64(n * d), np.int64(n * d), np.int32(d))
+    report = simulator.launch(
+        code or k.code, k.entry, launch.grid, launch.block, (*launch.args[:4], *numbers),
+        options=k.options, shared_mem=launch.shared_mem, count=False, sanitize=True,
+    )  # fmt: skip
+    return report.findings
+
+
+@each_rung
+def test_no_race_and_nothing_superfluous(rung):
+    """No fault as it is, and one with any barrier or wait taken out."""
+    assert sanitized(None, rung) == []
+    lines = rung.kernel("half", 64).code.split("\n")
+    waits = ("__syncthreads();", "__syncwarp();", "cp_async_wait<0>();")
+    places = [n for n, line in enumerate(lines) if any(wait in line for wait in waits)]
+    assert len(places) == 5
+    for place in places:
+        without = [line if n != place else "" for n, line in enumerate(lines)]
+        assert sanitized("\n".join(without), rung), lines[place]
+
+
 def test_the_files_differ_in_the_swizzle_alone():
     texts = [(KERNELS / rung.file).read_text().split("\n") for rung in FLASH]
     first = [text.index('#include "ptx.cuh"') for text in texts]  # below the headers
