@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .ladder import LADDER, Rung, cdiv, rung
+from . import ladder
+from .flash import FLASH, FlashRung
+from .ladder import Rung, cdiv
+from .source import KernelError
 
 __all__ = [
     "LADDER",
     "TOLERANCE",
+    "FlashRung",
     "Reference",
     "Rung",
     "cdiv",
@@ -22,8 +26,12 @@ __all__ = [
     "rung",
 ]
 
-# What `relative_error` of a rung's output stays under, for standard normal inputs: some 16 times
-# the rounding error of fp32, 2^-23, which the sums over d and N gather.
+# Every rung, from the naive kernels up. Those of chapters 02 to 07 take one head in fp32, [N, d],
+# those that follow [batch, heads, n, d] in fp16 or bf16.
+LADDER: tuple[Rung | FlashRung, ...] = (*ladder.LADDER, *FLASH)
+
+# What `relative_error` of an fp32 rung's output stays under, for standard normal inputs: some 16
+# times the rounding error of fp32, 2^-23, which the sums over d and N gather.
 TOLERANCE = 2e-6
 
 
@@ -33,6 +41,19 @@ class Reference(NamedTuple):
     S: np.ndarray
     P: np.ndarray
     O: np.ndarray  # noqa: E741 (the field's letter)
+
+
+def rung(name: str) -> Rung | FlashRung:
+    """The rung of that name.
+
+    Raises:
+        KernelError: there is none.
+    """
+    for one in LADDER:
+        if one.name == name:
+            return one
+    listed = ", ".join(one.name for one in LADDER)
+    raise KernelError(f"There is no rung {name!r}; the ladder has {listed}.")
 
 
 def make_inputs(N: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

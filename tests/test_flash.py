@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers import simulator, standin
+from helpers import attention, simulator, standin
 from helpers.attention import relative_error
 from helpers.flash import (
     FLASH,
@@ -362,6 +362,15 @@ def test_bf16_arrays_of_ml_dtypes():
     result, _ = FLASH_SWIZZLED.simulate(Q, K, V, count=False)
     assert result.dtype == ml_dtypes.bfloat16
     assert error(result, Q, K, V) < TOLERANCE["nv_bfloat16"]
+
+
+def test_rungs_of_the_ladder():
+    assert attention.LADDER[-2:] == FLASH
+    assert [attention.rung(name) for name in ("flash_baseline", "flash_swizzled")] == list(FLASH)
+    assert [rung.chapter for rung in FLASH] == [8, 9]
+    assert attention.rung("naive").chapter == 2
+    with pytest.raises(KernelError, match="no rung 'flash'; the ladder has naive, .*, flash_swiz"):
+        attention.rung("flash")
 
 
 def test_reference_and_flops():

@@ -13,16 +13,9 @@ import pytest
 
 import helpers
 from helpers import kernels, ladder, standin
-from helpers.attention import (
-    LADDER,
-    TOLERANCE,
-    cdiv,
-    make_inputs,
-    reference,
-    relative_error,
-    rung,
-)
+from helpers.attention import TOLERANCE, cdiv, make_inputs, reference, relative_error
 from helpers.kernels import KernelError
+from helpers.ladder import LADDER, rung
 
 SIZES_N = (1, 17, 64, 200, 257)
 SIZES_D = (1, 16, 64, 80)
