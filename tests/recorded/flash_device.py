@@ -116,14 +116,15 @@ def _backend(name: str):
 
 
 def _check_variants() -> dict[str, float]:
-    """Relative errors of every variant at an odd length."""
+    """Relative errors of every variant at an odd length, in fp16."""
     errors = {}
-    for d, element in itertools.product(HEAD_DIMS, ELEMENTS):
-        Q, K, V = flash.make_inputs(1, 2, 321, d, element, seed=d)
+    for d in HEAD_DIMS:
+        Q, K, V = flash.make_inputs(1, 2, 321, d, seed=d)
         exact = flash.reference(Q, K, V)
         for variant in contenders():
             out, _ = _launch(variant, (Q, K, V))
-            errors[f"{variant.name}, {element}, {d}"] = _error(flash.to_float(out), exact)
+            errors[f"{variant.name}, d = {d}"] = _error(flash.to_float(out), exact)
+    print(f"variants: worst error {max(errors.values()):.2e}", flush=True)
     return errors
 
 
