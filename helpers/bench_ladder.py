@@ -112,18 +112,22 @@ class Ladder:
         return values.items() <= result.settings.items()
 
     def _times(self, bar: str) -> Mapping[int, float]:
+        """Recorded milliseconds of a bar by N; those of a rung as such are its first variant's."""
         if self._recorded is None:
             return {}
+        times = self._recorded.milliseconds
+        if bar not in self._bars:
+            return times.get(bar, {})
         rung, _ = self._bars[bar]
         first = next(name for name, (one, _) in self._bars.items() if one is rung)
-        times = self._recorded.milliseconds
         return times.get(bar) or (times.get(rung.name, {}) if bar == first else {})
 
     def _drawn(self, n: int, now: str | None, live: Mapping[str, float], device: str) -> str:
-        recorded = {bar: self._times(bar)[n] for bar in self._bars if n in self._times(bar)}
+        names = [*self._bars, *self._rivals]
+        recorded = {bar: self._times(bar)[n] for bar in names if n in self._times(bar)}
         longest = max([*recorded.values(), *live.values()])
         rows, none = [], '<span class="bench-of">no time yet</span>'
-        for bar in self._bars:
+        for bar in names:
             lines = []
             for times, kind, whose in (
                 (recorded, "recorded", f"recorded, {self._device}"),
@@ -145,6 +149,14 @@ class Ladder:
             f'<p class="bench-of">{" &ensp; ".join(legend)}. Milliseconds at N = {n:,}, d = {D}; '
             "in brackets: how many times as fast as naive.</p>"
         )
+
+    @property
+    def _rivals(self) -> list[str]:
+        """What else was recorded, such as a library's own; the last rung is compared with it."""
+        if self._recorded is None or self._rung != LADDER[-1].name:
+            return []
+        known = {*self._bars, *(rung.name for rung in LADDER)}
+        return [name for name in self._recorded.milliseconds if name not in known]
 
     @property
     def _device(self) -> str:

@@ -15,17 +15,15 @@ _REFUSED_BY_SOURCE = re.compile(
 )
 
 
-def refusal(subject: Subject, settings: Mapping[str, Value], ask: bool = True) -> str | None:
+def refusal(subject: Subject, settings: Mapping[str, Value]) -> str | None:
     """Why `settings` cannot run, in one sentence, or None if nothing speaks against it.
 
-    Args:
-        subject, settings: what would run.
-        ask: whether to ask the compiler, for what the source refuses and for the shared memory
-            that it declares; otherwise only the geometry is looked at.
+    Looks at the geometry, and asks the compiler what the source refuses and how much shared memory
+    it declares; runs nothing.
     """
     try:
         for launch in subject.launches(settings):
-            if reason := refusal_of(launch, ask):
+            if reason := refusal_of(launch):
                 return reason
     except Refused as error:
         return str(error)
@@ -34,8 +32,8 @@ def refusal(subject: Subject, settings: Mapping[str, Value], ask: bool = True) -
     return None
 
 
-def refusal_of(launch: Launch, ask: bool = True) -> str | None:
-    """Why a launch cannot run, or None; `ask` as for `refusal`.
+def refusal_of(launch: Launch) -> str | None:
+    """Why a launch cannot run, or None.
 
     Raises:
         SimulatorError: of kind `compile`, if the source does not compile for another reason.
@@ -43,7 +41,12 @@ def refusal_of(launch: Launch, ask: bool = True) -> str | None:
     kernel = launch.kernel
     try:
         _, block = launch_shape(kernel.entry, launch.grid, launch.block)
-        static, most_threads = compiled(kernel) if ask else (0, MAX_THREADS)
+        static, most_threads = compiled(kernel)
+        if static > SHARED_WITHOUT_OPT_IN:
+            return (
+                f"{kernel.entry}: its tiles take {static:,} bytes of shared memory, and a block "
+                f"can declare at most {SHARED_WITHOUT_OPT_IN:,}; use smaller tiles."
+            )
         shared_memory(kernel.entry, launch.shared_mem, static)
     except KernelError as error:
         return str(error)
@@ -52,11 +55,6 @@ def refusal_of(launch: Launch, ask: bool = True) -> str | None:
         if error.kind != "compile" or not found:
             raise
         return f"{kernel.file.name} line {error.line} says: {found['why'].rstrip('.')}."
-    if static > SHARED_WITHOUT_OPT_IN:
-        return (
-            f"{kernel.entry}: its tiles take {static:,} bytes of shared memory, and a block can "
-            f"declare at most {SHARED_WITHOUT_OPT_IN:,}; use smaller tiles."
-        )
     threads = block[0] * block[1] * block[2]
     if threads > most_threads:
         return (

@@ -7,7 +7,6 @@ event loop, so that a change between two stages drops what it has overtaken.
 from __future__ import annotations
 
 import asyncio
-import time
 import weakref
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ DELAY = 0.12  # seconds that the controls rest before work begins
 REMEMBERED = 8  # earlier runs in the history
 QUIET = 1.5  # seconds without work before idle work begins, or goes on
 PAUSE = 0.05  # seconds between two stages of idle work
-SLOW = 0.25  # a compilation that takes longer, in seconds, is not done in idle moments again
 
 # All sessions of this kernel: one that idles must not keep another waiting.
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -210,7 +208,9 @@ class Session:
         if generator is not self._work:
             return
         self._waiting = None
-        if self.phase == "idle" and any(one.phase != "idle" for one in _sessions):
+        if self.phase == "idle" and any(
+            one.phase != "idle" and one._loop is self._loop for one in _sessions
+        ):
             self._later(generator, QUIET)
             return
         try:
@@ -252,10 +252,9 @@ class Session:
     def _meanwhile(self, result: Result) -> Generator[str, None, None]:
         """With nothing else to do: find which other choices cannot run, and what `idle` adds.
 
-        To ask the compiler takes a while, and puts what it makes where the next run finds it.
+        The compiler, which is asked for this, leaves what it makes where the next run finds it.
         """
         refused = {}
-        ask = True
         for control in self.controls:
             if control.kind == "timed":
                 continue
@@ -263,9 +262,7 @@ class Session:
                 if choice == self.settings[control.name]:
                     continue
                 yield ""
-                start = time.perf_counter()
-                reason = refusal(self.subject, {**self.settings, control.name: choice}, ask)
-                ask = ask and time.perf_counter() - start < SLOW
+                reason = refusal(self.subject, {**self.settings, control.name: choice})
                 if reason:
                     refused[control.name, choice] = reason
         if refused != self.refused:

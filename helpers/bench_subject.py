@@ -11,12 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .attention import make_inputs, reference
+from .attention import TOLERANCE, make_inputs, reference
 from .kernels import Kernel, load_kernel
 from .ladder import LADDER, Rung, rung
 from .source import KernelError, Parameter, Value
 
-TOLERANCE = 2e-6  # relative error of an fp32 kernel against float64
+# N at first: small enough for the simulator to answer at once. The compiler takes half a second for
+# the file of register_blocked, which leaves its kernels the less.
+_USUAL_N = {"register_blocked": 64}
+_USUAL = {"N": 128, "d": 64}
 
 Settings = dict[str, Value]
 Expected = Mapping[str, "np.ndarray | Callable[[], np.ndarray]"]
@@ -162,7 +165,7 @@ class RungSubject:
     Args:
         rung: the rung; the values that it has are the defaults of the controls.
         entry: one of its kernels, to be turned alone; its inputs are then the reference's.
-        N, d: choices of the sizes, the first of which are the defaults unless 128 and 64 are there.
+        N, d: choices of the sizes; the first are the defaults where the usual ones are missing.
         timed: choices of N when a GPU is timed.
 
     Raises:
@@ -184,12 +187,16 @@ class RungSubject:
             raise KernelError(f"The rung {rung.name} has no kernel {entry}; it has {names}.")
         self.title = f"{rung.name} · {entry}" if entry else rung.name
         self.rung = None if entry else rung.name
+        usual = {**_USUAL, "N": _USUAL_N.get(rung.name, _USUAL["N"])}
         self._sizes = tuple(
-            Control(name, tuple(choices), usual if usual in choices else choices[0], what, "size")
-            for name, choices, usual, what in (
-                ("N", N, 128, "rows of Q, K and V"),
-                ("d", d, 64, "columns of Q, K and V"),
+            Control(
+                name,
+                tuple(choices),
+                usual[name] if usual[name] in choices else choices[0],
+                f"{what} of Q, K and V",
+                "size",
             )
+            for name, choices, what in (("N", N, "rows"), ("d", d, "columns"))
         )
         self.timed = timed_control("N", timed)
 
