@@ -183,7 +183,8 @@ def _of_sharing(access: WarpAccess, v: Verdict) -> str:
     if places == 1:
         what = f"All {lanes} lanes{of} {verb} the same place"
     if access.is_load:
-        return f"{what}: those with the same one share it (broadcast)."
+        who = "they" if places == 1 else "lanes with the same one"
+        return f"{what}: {who} share it (broadcast)."
     return f"{what}: each is stored once, and the value of one of its lanes stays."
 
 
@@ -196,7 +197,7 @@ def _of_banks(access: WarpAccess, v: Verdict) -> str:
     phase = int(busiest.argmax())
     bank = int(v.loads[phase].argmax())
     worst = int(busiest.max())
-    text = f"Bank {bank} is asked for {worst} different words"
+    text = f"Bank {bank} is asked for {worst} different words{_askers(v, phase, bank)}"
     if len(used) == 1:
         return f"{text}, one wavefront each: {v.wavefronts} wavefronts instead of 1."
     sums = f"{len(used)} × {used[0]}" if len(set(used)) == 1 else " + ".join(map(str, used))
@@ -204,6 +205,17 @@ def _of_banks(access: WarpAccess, v: Verdict) -> str:
         f"{text} in phase {phase + 1}; the phases take {sums} = {v.wavefronts} wavefronts "
         f"instead of {v.ideal}."
     )
+
+
+def _askers(v: Verdict, phase: int, bank: int) -> str:
+    """Who asks for the words of a bank: the first lane of each, as long as they are few."""
+    first: dict[int, int] = {}
+    for lane in np.flatnonzero(v.phases == phase):
+        for word in v.words[lane]:
+            if word % BANKS == bank:
+                first.setdefault(int(word), int(lane))
+    lanes = [str(lane) for lane in first.values()]
+    return f" by lanes {', '.join(lanes[:-1])} and {lanes[-1]}" if 2 <= len(lanes) <= 8 else ""
 
 
 def _of_stride(access: WarpAccess, v: Verdict) -> str:

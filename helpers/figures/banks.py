@@ -272,7 +272,8 @@ class _Film:
             for row, word in enumerate(words):
                 box = (_LEFT + bank * _PITCH + 1, bottom - (row + 1) * height + 0.5)
                 asked = self._askers(word, phase, last)
-                self._word(canvas, *box, height - 1, word, word in now, len(words) > 1, asked)
+                thick = word in now and self.access.bytes <= WORD
+                self._word(canvas, *box, height - 1, word, thick, len(words) > 1, asked)
             alone = len(stacks.get(bank + 1, ())) != len(words)
             if len(words) > 1 and height < 14 and alone:
                 y = bottom - (len(words) - 0.5) * height + 5
@@ -281,6 +282,14 @@ class _Film:
                     _LEFT + (bank + near) * _PITCH + (4 if near else -4), y, f"{len(words)}×",
                     anchor="start" if near else "end", bold=True, fill="vermillion", halo=True,
                 )  # fmt: skip
+        for lane in current if self.access.bytes > WORD else ():
+            words = self.words(lane)
+            bank = words[0] % BANKS
+            row = stacks[bank].index(words[0])
+            canvas.rect(
+                _LEFT + bank * _PITCH + 1, bottom - (row + 1) * height + 0.5,
+                len(words) * _PITCH - 2, height - 1, stroke="ink", weight=3,
+            )  # fmt: skip
         middle = bottom - height * self.rows / 2 + 5
         if len(self.phases) > 1:
             canvas.text(_LEFT - 10, middle, f"phase {phase + 1}", anchor="end", bold=True)
@@ -306,8 +315,10 @@ class _Film:
         canvas.rect(x, y, width, height, fill=f"{hue}-fill", stroke="ink" if thick else hue,
                     weight=3 if thick else 1)  # fmt: skip
         text = str(word)
-        if height < 13 or text_width(text, SMALLEST, mono=True) > width:
+        if height < 13:
             return
+        if text_width(text, SMALLEST, mono=True) > width:
+            text = ""
         size = SMALL if len(text) < 3 and height >= 18 else SMALLEST
         twice = asked > 1 and height >= 30
         look = {"anchor": "middle", "mono": True}
@@ -360,7 +371,10 @@ class _Film:
         worst = max(fresh, key=lambda word: len(after[word % BANKS]))
         count = len(after[worst % BANKS])
         if count == 1:
-            return f"{head} {verb} for words in banks that nobody else needs so far."
+            if len(fresh) == 1:
+                word = fresh[0]
+                return f"{head} {verb} for word {word}, so far the only one of bank {word % BANKS}."
+            return f"{head} {verb} for {len(fresh)} words, so far the only ones of their banks."
         return (
             f"{head} {verb} for word {worst}; bank {worst % BANKS} then has {count} different "
             f"words to serve, one after the other."
