@@ -341,6 +341,27 @@ def test_keys_do_not_leak(show):
     assert {"PageDown", "s", "Enter"} <= set(page.evaluate("window.heard"))
 
 
+def test_pages_that_hear_keys_first_are_warned(show):
+    """Notebook 7 listens on the way down and leaves alone what bears lumino's attribute."""
+    page = show(player(), DotProduct())
+    page.evaluate(
+        "() => { window.heard = []; document.addEventListener('keydown', (e) =>"
+        " e.target.closest('[data-lm-suppress-shortcuts]') || window.heard.push(e.key), true); }"
+    )
+    for target in (Controls(page).root, Controls(page).scrubber, page.locator(".figure-handle")):
+        target.focus()
+        for key in ("x", "ArrowRight", "Home", "Space", "Escape"):
+            page.keyboard.press(key)
+    assert page.evaluate("window.heard") == []
+    Controls(page).root.focus()
+    page.keyboard.press("Control+s")
+    page.keyboard.press("PageDown")
+    assert page.evaluate("window.heard") == ["Control", "s", "PageDown"]
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("x")
+    assert page.evaluate("window.heard.at(-1)") == "x"
+
+
 def test_escape_gives_the_keys_back(show):
     page = show(player())
     Controls(page).scrubber.focus()

@@ -1,11 +1,9 @@
 // q·k with a k that follows the pointer or the arrow keys. The picture without k comes as SVG from
 // the model (`scene`), as do the places of what is drawn here (`layout_of`).
 
-const SVG = "http://www.w3.org/2000/svg";
 const STEP = 0.05; // coordinates that a pointer can reach
 const KEY_STEP = 0.1;
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-const PAGE_KEYS = /^(Tab|PageUp|PageDown|F\d+|Shift|Control|Alt|Meta)$/;
 
 function shape(tag, attributes) {
   const made = document.createElementNS(SVG, tag);
@@ -175,21 +173,14 @@ function render({ model, el }) {
     target.addEventListener("pointercancel", onUp);
   }
 
-  // As in the player: what is typed here does not turn a page or cut a cell.
-  function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
-    if (event.key === "Enter" && event.shiftKey) return;
-    event.stopPropagation();
-    if (event.key === "Escape" && event.type === "keyup") document.activeElement?.blur?.();
-    if (event.type !== "keydown") return;
+  const leaveKeys = keepKeys(root, (event) => {
     const direction = MOVES[event.key];
     if (!direction) return;
     event.preventDefault();
     const step = event.shiftKey ? 5 * KEY_STEP : KEY_STEP;
     move(k[0] + step * direction[0], k[1] + step * direction[1]);
     tell();
-  }
-  for (const type of ["keydown", "keypress", "keyup"]) root.addEventListener(type, onKey);
+  });
 
   function onScene() {
     const read = new DOMParser().parseFromString(model.get("scene"), "image/svg+xml");
@@ -221,6 +212,7 @@ function render({ model, el }) {
   el.append(root);
 
   return () => {
+    leaveKeys();
     for (const [what, callback] of watched) model.off(what, callback);
     root.remove();
   };

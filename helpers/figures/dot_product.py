@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 import traitlets
 
 from .draw import Canvas, Frame, number
 from .plane import Plane
-from .player import Figure
+from .player import Figure, module
 
 _SIDE, _X, _Y = 460, 20, 12
 _TEXT = 548
@@ -81,7 +80,7 @@ class DotProduct(Figure):
         ValueError: q is zero, or a vector has not two finite numbers.
     """
 
-    _esm = files(__package__).joinpath("dot_product.js").read_text("utf-8")
+    _esm = module("dot_product.js")
     q = traitlets.List(traitlets.Float()).tag(sync=True)
     k = traitlets.List(traitlets.Float()).tag(sync=True)
     extent = traitlets.Float().tag(sync=True)

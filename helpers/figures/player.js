@@ -2,8 +2,8 @@
 // It knows its model by get, set, on, off and save_changes alone, so that it runs under anywidget
 // and in an exported page alike.
 
-const SVG = "http://www.w3.org/2000/svg";
 const SPEEDS = [0.5, 1, 2, 4];
+const LARGEST = 1.4; // how much larger than drawn a frame is shown at most
 const ICONS = {
   first: "M5 5h2.5v14H5zM19 5v14L8.5 12z",
   previous: "M17 5v14L6.5 12z",
@@ -18,8 +18,6 @@ const ELEMENTS = new Set(
   ("svg g path rect circle ellipse line polyline polygon text tspan textPath title desc defs use " +
     "symbol marker clipPath mask pattern linearGradient radialGradient stop style image").split(" "),
 );
-// Keys that stay with the page: Tab leaves the player, the rest is how lecturers turn pages.
-const PAGE_KEYS = /^(Tab|PageUp|PageDown|F\d+|Shift|Control|Alt|Meta)$/;
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -314,40 +312,34 @@ function render({ model, el }) {
     End: () => go(count() - 1),
     " ": () => (playing() ? pause() : start()),
   };
-  // A notebook cuts cells at "x" and a deck of slides turns pages at the arrows: what is typed here
-  // is for the player alone. Escape gives the keys back.
-  function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
-    if (event.key === "Enter" && event.shiftKey) return;
-    event.stopPropagation();
-    // When the key comes up, or the page would hear that half of it.
-    if (event.key === "Escape" && event.type === "keyup") document.activeElement?.blur?.();
-    if (event.type !== "keydown") return;
+  const leaveKeys = keepKeys(root, (event) => {
+    // These have keys of their own.
     if (event.target === speeds || (event.key === " " && event.target.closest("button"))) return;
     const action = actions[event.key];
     if (!action || count() === 0) return;
     event.preventDefault(); // the page would scroll, the scrubber step once more
     if (!(event.repeat && event.key === " ")) action();
-  }
-  const KEY_EVENTS = ["keydown", "keypress", "keyup"];
-  for (const type of KEY_EVENTS) root.addEventListener(type, onKey);
+  });
 
   function onFrames() {
     frames = model.get("frames") ?? [];
     drawn = [];
     index = clamp(index);
     scrubber.max = Math.max(count() - 1, 0);
-    const widest = frames.reduce((a, b) => ((b.caption ?? "").length > a.length ? b.caption : a), "");
-    tallest.textContent = widest;
-    captions.hidden = widest === "";
+    const words = frames.map(({ caption }) => String(caption ?? ""));
+    tallest.textContent = words.reduce((a, b) => (b.length > a.length ? b : a), "");
+    captions.hidden = tallest.textContent === "";
     counter.style.setProperty("--digits", String(count()).length);
     // Room for the tallest frame, so that the controls stay where they are.
-    let ratio = 0;
+    let [ratio, widest] = [0, 0];
     for (const { svg } of frames) {
       const { width, height } = extent(String(svg ?? ""));
-      if (width && height) ratio = Math.max(ratio, height / width);
+      if (!(width && height)) continue;
+      ratio = Math.max(ratio, height / width);
+      widest = Math.max(widest, width);
     }
     stage.style.aspectRatio = ratio ? String(1 / ratio) : "";
+    stage.style.maxWidth = widest ? `${LARGEST * widest}px` : "";
     if (playing() && count() < 2) pause();
     draw();
   }
@@ -395,6 +387,7 @@ function render({ model, el }) {
   return () => {
     clearTimeout(timer);
     timer = null;
+    leaveKeys();
     sight?.disconnect();
     for (const [what, callback] of watched) model.off(what, callback);
     root.remove();

@@ -24,6 +24,11 @@ CSS = palette.css(".figure-player") + _HERE.joinpath("player.css").read_text("ut
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
+def module(name: str) -> str:
+    """A figure's module, with what all of them share in front of it."""
+    return "".join(_HERE.joinpath(part).read_text("utf-8") for part in ("figure.js", name))
+
+
 class Figure(anywidget.AnyWidget):
     """A widget that shows a picture, and stays one where no widget can be shown.
 
@@ -87,7 +92,7 @@ class Player(Figure):
         traitlets.TraitError: `interval` is not positive.
     """
 
-    _esm = _HERE.joinpath("player.js").read_text("utf-8")
+    _esm = module("player.js")
     frames = traitlets.List(traitlets.Dict()).tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
     interval = traitlets.Int(1000, min=1).tag(sync=True)
