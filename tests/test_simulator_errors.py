@@ -125,6 +125,15 @@ def test_arrays_of_another_type_are_refused(pointer, dtype):
     fails("argument", code, (np.zeros(64, dtype),), pointer, np.dtype(dtype).name)
 
 
+def test_macros_of_the_options_name_types():
+    code = "#ifndef T\n#define T float\n#endif\n" + kernel("a[threadIdx.x] += 1;", "T* a")
+    for option, right, wrong in (((), np.float32, np.int32), (("-DT=int",), np.int32, np.float32)):
+        a = np.zeros(32, right)
+        simulator.launch(code, "k", 1, 32, (a,), option)
+        assert (a == 1).all()
+        fails("argument", code, (a.astype(wrong),), np.dtype(right).name, options=option)
+
+
 def test_compile_errors_have_the_files_own_lines():
     message = fails(
         "compile", COPY.replace("a[i] * 2", "a[j] * 2"), (floats(), floats(), N), line=3

@@ -78,7 +78,19 @@ def check_geometry(entry: str, grid, block, function: Function):
     return grid, block
 
 
-def declared_arguments(entry: str, source: str) -> tuple[Declared, ...] | None:
+def macros_of(options: tuple[str, ...]) -> dict[str, str]:
+    """What -D options define: {"ELEMENT": "half"} of -DELEMENT=half."""
+    found = {}
+    for option in options:
+        m = re.match(r"^(?:-D|--define-macro=)(\w+)(?:=(.*))?$", option)
+        if m:
+            found[m.group(1)] = m.group(2) if m.group(2) is not None else "1"
+    return found
+
+
+def declared_arguments(
+    entry: str, source: str, options: tuple[str, ...] = ()
+) -> tuple[Declared, ...] | None:
     """The arguments as the source declares them, or None where they cannot be found."""
     code = mask(source)
     plain = entry.split("<")[0].split("::")[-1]
@@ -90,13 +102,15 @@ def declared_arguments(entry: str, source: str) -> tuple[Declared, ...] | None:
             depth += {"(": 1, ")": -1}.get(code[end], 0)
             end += 1
         try:
-            return signature(code[m.end() : end - 1], code)
+            return signature(code[m.end() : end - 1], code, macros_of(options))
         except Exception:  # a declaration that cannot be read is not checked
             return None
     return None
 
 
-def check_arguments(entry: str, source: str, function: Function, args) -> list[Argument]:
+def check_arguments(
+    entry: str, source: str, function: Function, args, options: tuple[str, ...] = ()
+) -> list[Argument]:
     """Every argument, checked against the kernel.
 
     Raises SimulatorError ("argument"): a wrong number, an array that is not contiguous or has
@@ -105,7 +119,7 @@ def check_arguments(entry: str, source: str, function: Function, args) -> list[A
     params = function.params
     if not isinstance(args, (tuple, list)):
         raise SimulatorError("argument", f"{entry}: args is a tuple of arguments, not {args!r}.")
-    declared = declared_arguments(entry, source)
+    declared = declared_arguments(entry, source, options)
     if declared is None or len(declared) != len(params):
         declared = (None,) * len(params)
     names = [d.name if d else f"argument {n}" for n, d in enumerate(declared, 1)]

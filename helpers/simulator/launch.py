@@ -81,7 +81,7 @@ def launch(
     run = Run(prepared, mangled, entry, count, tally)
     function = run.code.function
     grid, block = check_geometry(entry, grid, block, function)
-    arguments = check_arguments(entry, compiled.source, function, args)
+    arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
     static = run.lay_out_shared(_checked_shared(entry, shared_mem))
     _check_shared(entry, static, shared_mem, max_dynamic_shared)
     run.place_variables()
