@@ -198,6 +198,18 @@ def test_only_figures_go_into_a_page():
         embed([{}])
 
 
+def test_two_kinds_of_figures_need_two_names():
+    class Other(Player):
+        _esm = Player._esm + "// another"
+        _css = ".other {}"
+
+    parts = embed([Player(frames(1)), Other(frames(1)), Player(frames(2))])
+    assert parts.styles.count("<style>") == 2 and ".other {}" in parts.styles
+    Other.__name__ = "Player"
+    with pytest.raises(ValueError, match="two kinds of figures .* called Player"):
+        embed([Player(frames(1)), Other(frames(1))])
+
+
 @pytest.mark.parametrize(
     "module", ["import x from 'y';\nexport default {};", "const a = 1;", "export const a = 1;"]
 )
@@ -311,14 +323,20 @@ def test_matrix_shows_known_values_only():
     values = np.array([[1.5, -2.0, 3.0], [4.0, 5.0, -6.0]])
     canvas = Canvas()
     grid = parts.matrix(
-        canvas, values, 30, 60, cell=(40, 20), title="M", shape="2 × 3", rows=["a", "b"],
+        canvas, values, 30, 60, cell=(60, 20), title="M", shape="2 × 3", rows=["a", "b"],
         columns=["x", "y", "z"], shown=lambda i, j: i == 0, current=[(0, 1), (0, 2)],
     )  # fmt: skip
     assert texts(canvas.svg()) == ["1.50", "−2.00", "3.00", "a", "b", "x", "y", "z", "M", "2 × 3"]
-    assert grid.box(1, 2) == (110, 80, 40, 20) and grid.centre(0, 0) == (50, 70)
-    assert (grid.width, grid.height, grid.right, grid.bottom) == (120, 40, 150, 100)
+    assert grid.box(1, 2) == (150, 80, 60, 20) and grid.centre(0, 0) == (60, 70)
+    assert (grid.width, grid.height, grid.right, grid.bottom) == (180, 40, 210, 100)
     # One border around both current cells
-    assert "M70 60h80v20h-80z" in canvas.svg()
+    assert "M90 60h120v20h-120z" in canvas.svg()
+
+
+def test_matrix_drops_digits_that_do_not_fit():
+    canvas = Canvas()
+    parts.matrix(canvas, np.array([[1.25, -12.25, -123.25]]), 0, 0, cell=(54, 30), size=14)
+    assert texts(canvas.svg()) == ["1.25", "−12.2", "−123"]
 
 
 def test_matrix_tints_by_size_and_tells_signs_apart():

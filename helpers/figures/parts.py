@@ -94,7 +94,7 @@ def matrix(
         shown: tells of (row, column) whether the value is known yet; other cells stay empty, with
             dashed borders.
         current: cells that the step is about, with a thick border.
-        digits: behind the decimal point.
+        digits: behind the decimal point; fewer where the cell has no room for them.
 
     Returns:
         Where the cells lie.
@@ -118,7 +118,7 @@ def matrix(
     canvas.cells([grid.box(*p) for p in sorted(known)], stroke=hue, weight=1)
     for i, j in sorted(known):
         value = data[i][j]
-        text = value if isinstance(value, str) else number(value, digits)
+        text = value if isinstance(value, str) else _fitting(value, digits, width - 6, size)
         middle, centre = grid.centre(i, j)
         canvas.text(middle, centre + 0.36 * size, text, size=size, anchor="middle", mono=True)
     outline(canvas, grid, current)
@@ -137,6 +137,12 @@ def matrix(
         if shape:
             canvas.text(x + text_width(title, 18) + 18, above, shape, size=SMALL, fill="muted")
     return grid
+
+
+def _fitting(value, digits: int, width: float, size: float) -> str:
+    """A number with as many digits as fit into `width`."""
+    texts = [number(value, fewer) for fewer in range(digits, -1, -1)]
+    return next((t for t in texts if text_width(t, size, mono=True) <= width), texts[-1])
 
 
 def label_height(labels: Sequence[str], cell_width: float) -> float:

@@ -49,18 +49,24 @@ def embed(figures: Iterable[Figure]) -> Embedded:
 
     Raises:
         TypeError: something is not a figure.
-        ValueError: a widget's module does not end in one `export default`, or imports another.
+        ValueError: a widget's module does not end in one `export default`, or imports another, or
+            two different widgets bear one name.
     """
     figures = list(figures)
     for figure in figures:
         if not isinstance(figure, Figure):
             raise TypeError(f"{type(figure).__name__} is no figure that a page can show.")
-    sources = {type(figure).__name__: figure._esm for figure in figures}
+    sources: dict[str, str] = {}
+    for figure in figures:
+        name = type(figure).__name__
+        if sources.setdefault(name, figure._esm) != figure._esm:
+            raise ValueError(f"two kinds of figures on one page are called {name}.")
     modules = ",\n".join(
         f"{json.dumps(name)}: (() => {{\n{_module(source)}\n}})()"
         for name, source in sources.items()
     )
     script = _RUNTIME.replace("/* modules */", modules)
+    styles = dict.fromkeys([CSS, *(figure._css for figure in figures)])
     states = [{"module": type(f).__name__, "state": _state(f)} for f in figures]
     packed = base64.b64encode(gzip.compress(json.dumps(states).encode(), mtime=0)).decode()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -70,7 +76,7 @@ def embed(figures: Iterable[Figure]) -> Embedded:
         for number, f in enumerate(figures)
     ]
     return Embedded(
-        styles=f"<style>{CSS}</style>",
+        styles="".join(f"<style>{css}</style>" for css in styles),
         elements=elements,
         scripts=f'<script type="application/octet-stream" id="figure-states">{packed}</script>\n'
         f"<script>{script}</script>",
