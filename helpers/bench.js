@@ -174,16 +174,17 @@ function render({ model, el }) {
     return true;
   }
 
-  // Scroll the source, and nothing else, to the line with the most to see.
+  // Scroll the source, and nothing else, to the line at fault or to the one that counts most.
   function showBusiest() {
-    const line = source.querySelector(".kl-marked") ?? [...source.querySelectorAll(".kl-row")].reduce(
-      (most, row) => (row.querySelectorAll("[style*='100%']").length > most.count
-        ? { count: row.querySelectorAll("[style*='100%']").length, row } : most),
-      { count: 0, row: null },
-    ).row;
+    const most = (row) => Math.max(
+      0, ...[...row.querySelectorAll(".kl-v")].map((cell) => Number(cell.textContent.replaceAll(",", ""))),
+    );
+    const counted = rows().filter((row) => !row.classList.contains("kl-sums"));
+    const line = source.querySelector(".kl-marked") ??
+      counted.reduce((a, b) => (b && most(b) > (a ? most(a) : 0) ? b : a), null);
     if (!line) return;
     const below = line.getBoundingClientRect().bottom - source.getBoundingClientRect().bottom;
-    source.scrollTop = Math.max(0, source.scrollTop + below + 120);
+    source.scrollTop = Math.max(0, source.scrollTop + below + source.clientHeight / 3);
   }
 
   function drawStatus() {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import timing
-from .arguments import checked, launch_shape
+from .arguments import checked, is_array, launch_shape
 from .bench_check import Check, compare, poison
 from .bench_refusal import compiled, refusal_of
 from .bench_result import SIMULATOR, KernelRun, Result
@@ -20,8 +20,8 @@ from .bench_subject import Control, Launch, Refused, Settings, Subject
 from .simulator.errors import SimulatorError
 from .source import KernelError, Value
 
-# The largest size at which float64 on the host is still quick; above it a GPU's result is only
-# looked through for elements that nothing wrote.
+# Elements of the largest array up to which float64 on the host is quick, and sums in fp32 are short
+# enough for the tolerance. Above it, a timed result is only searched for elements never written.
 _LARGEST_REFERENCE = 2048**2
 
 
@@ -160,6 +160,9 @@ class _Run:
             self.timed = {}
         launches = self.subject.launches(settings)
         arrays = _Copies(cp)
+        largest = max(
+            (v.size for launch in launches for v in launch.args.values() if is_array(v)), default=0
+        )
         for n, launch in enumerate(launches):
             yield f"timing {launch.kernel.entry}"
             self.current = launch
@@ -167,7 +170,13 @@ class _Run:
             milliseconds = timing.measure(call)
             checks = self.kernels[n].checks
             for name, expected in launch.expected.items():
-                checks = (*checks, *_check_timed(cp, launch, name, expected, arrays))
+                array = arrays.of(launch.args[name])
+                if largest <= _LARGEST_REFERENCE:
+                    got = cp.asnumpy(array)
+                    checks += (compare(name, got, _values(expected), launch.tolerance),)
+                elif unwritten := int((array != array).sum()):
+                    size, bound = int(array.size), launch.tolerance
+                    checks += (Check(name, False, math.inf, bound, unwritten, unwritten, size),)
             self.kernels[n] = replace(
                 self.kernels[n], milliseconds=milliseconds, checks=_worst_of(checks)
             )
@@ -237,16 +246,6 @@ def _launch(launch: Launch, arrays: _Copies):
     args = tuple(arrays.of(value) for value in launch.arguments())
     kernel, grid, block, shared = launch.kernel, launch.grid, launch.block, launch.shared_mem
     return lambda: kernel(grid, block, args, shared)
-
-
-def _check_timed(cp, launch: Launch, name: str, expected, arrays: _Copies):
-    """The check of an array after its kernel was timed; none if it is right."""
-    array = arrays.of(launch.args[name])
-    if array.size <= _LARGEST_REFERENCE:
-        yield compare(name, cp.asnumpy(array), _values(expected), launch.tolerance)
-    elif unwritten := int((array != array).sum()):
-        size = int(array.size)
-        yield Check(name, False, math.inf, launch.tolerance, unwritten, unwritten, size)
 
 
 def _worst_of(checks: tuple[Check, ...]) -> tuple[Check, ...]:
