@@ -183,10 +183,49 @@ def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
         body = function.instructions[start:end]
         _join_block(forms, body, read, store=False)
         _join_block(forms, body, read, store=True)
-        copies = [i for i in body if i.opcode == "cp" and _memory(i) is not None]
-        if copies:
-            copies[0].plan = COPY_DUMMIES
+    _idle_loads(graph)
     return _small_ifs(graph)
+
+
+def _is_copy(i: Instruction) -> bool:
+    return i.opcode == "cp" and _memory(i) is not None
+
+
+def _idle_loads(graph: Graph) -> None:
+    """Put idle loads before the first asynchronous copy of a block.
+
+    ptxas wants three shared loads since the copies before it, on every way there, and adds three
+    that load nothing where it does not see them.
+    """
+    code = graph.function.instructions
+    before: dict[int, list[int]] = {b.index: [] for b in graph.blocks}
+    for b in graph.blocks:
+        for n in b.after:
+            before[n].append(b.index)
+    enough = len(COPY_DUMMIES)
+    at_end = dict.fromkeys(before, enough)
+    changed = True
+    while changed:
+        changed = False
+        for b in graph.blocks:
+            start = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
+            loads = start
+            for i in code[b.start : b.end]:
+                if _is_copy(i):
+                    loads = 0
+                elif i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+                    loads = min(enough, loads + 1)
+            if loads != at_end[b.index]:
+                at_end[b.index], changed = loads, True
+    for b in graph.blocks:
+        loads = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
+        for i in code[b.start : b.end]:
+            if _is_copy(i):
+                if loads < enough:
+                    i.plan = COPY_DUMMIES
+                break
+            if i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+                loads += 1
 
 
 def _straight_runs(graph: Graph) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from .faults import plain_name
 from .memory import FUNCTION_WINDOW, AddressSpace
 from .ptx import Imm, Module, Variable
 from .sanitizer import Sanitizer
+from .sinking import sink_loads
 from .tally import Tally
 
 ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
@@ -34,6 +35,7 @@ class Prepared:
         if name in self.codes or name not in self.module.functions:
             return
         function = self.module.functions[name]
+        sink_loads(function)
         graph = program.build(function)
         converted = ptxas.annotate(graph, self.module)
         self.codes[name] = code = Code(graph)
