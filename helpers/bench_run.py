@@ -44,6 +44,7 @@ def work(
         yield from run.compile(launches)
         yield from run.count(launches)
         if not run.wrong and _is_gpu():
+            run.on_gpu = True
             yield from run.check_on_gpu(launches)
             if time and not run.wrong:
                 yield from run.time()
@@ -52,7 +53,7 @@ def work(
     except (KernelError, SimulatorError) as error:
         return run.failed(error)
     except Exception as error:
-        if not _is_gpu():
+        if not run.on_gpu:
             raise
         return run.result("error", f"The GPU could not run it: {error}")
     return run.result()
@@ -68,6 +69,7 @@ class _Run:
         self.device, self.timed = SIMULATOR, None
         self.printed = io.StringIO()
         self.current: Launch | None = None
+        self.on_gpu = False
 
     @property
     def wrong(self) -> list[Check]:
