@@ -15,7 +15,7 @@ import numpy as np
 from helpers.simulator.counters import bank_loads, lane_phases, lane_words, shared_wavefronts
 from helpers.simulator.report import Report
 
-from .events import LANES, WORD, WarpAccess, warp_accesses
+from .events import LANES, WORD, WarpAccess, is_of, of_records, warp_access, warp_accesses
 
 BANKS = 32
 
@@ -76,35 +76,29 @@ def issued(
         ValueError: there is no such load.
     """
     where = {"space": "shared", "block": block, "warp": warp}
-    loads = warp_accesses(report, array, line=line, kind="load", **where)
-    if not 0 <= step < len(loads):
-        raise ValueError(
-            f"Warp {warp} of block {block} of {report.entry} makes {len(loads)} loads of {array}; "
-            f"there is no number {step}, counted from 0."
-        )
-    chosen = loads[step]
-    if chosen.bytes != WORD or not _joined(report, chosen.line):
+    chosen = warp_access(report, array, line=line, kind="load", step=step, **where)
+    if chosen.bytes != WORD:
+        return chosen
+    # One pass for both: how many loads the line's trace holds, and those of this warp.
+    written, mine = set(), {}
+    for a in report.iterate(chosen.line, kind="load", space="shared"):
+        written.add((a.order, a.block, a.warp))
+        if a.array == array and a.bytes == WORD and is_of(a, block, warp):
+            mine.setdefault(a.order, []).append(a)
+    if report.by_line[chosen.line]["shared_load_instructions"] >= len(written):
         return chosen
     stores = [a.order for a in warp_accesses(report, kind="store", **where)]
     same = [
         a
-        for a in loads
-        if a.line == chosen.line and a.bytes == WORD and (a.active == chosen.active).all()
+        for a in map(of_records, mine.values())
+        if (a.active == chosen.active).all()
         and not any(min(a.order, chosen.order) < s < max(a.order, chosen.order) for s in stores)
-    ]  # fmt: skip
+    ]
     for width, least in ((16, 3), (8, 2)):
         joined = _window(chosen, same, width, least)
         if joined is not None:
             return joined
     return chosen
-
-
-def _joined(report: Report, line: int) -> bool:
-    """Whether a line executed fewer shared loads than its trace holds."""
-    written = {
-        (a.order, a.block, a.warp) for a in report.iterate(line, kind="load", space="shared")
-    }
-    return report.by_line[line]["shared_load_instructions"] < len(written)
 
 
 def _window(
@@ -199,7 +193,7 @@ def _of_banks(access: WarpAccess, v: Verdict) -> str:
     worst = int(busiest.max())
     text = f"Bank {bank} is asked for {worst} different words{_askers(v, phase, bank)}"
     if len(used) == 1:
-        return f"{text}, one wavefront each: {v.wavefronts} wavefronts instead of 1."
+        return f"{text}: {v.wavefronts} wavefronts instead of 1."
     sums = f"{len(used)} × {used[0]}" if len(set(used)) == 1 else " + ".join(map(str, used))
     return (
         f"{text} in phase {phase + 1}; the phases take {sums} = {v.wavefronts} wavefronts "
@@ -215,7 +209,7 @@ def _askers(v: Verdict, phase: int, bank: int) -> str:
             if word % BANKS == bank:
                 first.setdefault(int(word), int(lane))
     lanes = [str(lane) for lane in first.values()]
-    return f" by lanes {', '.join(lanes[:-1])} and {lanes[-1]}" if 2 <= len(lanes) <= 8 else ""
+    return f" by lanes {', '.join(lanes[:-1])} and {lanes[-1]}" if 2 <= len(lanes) <= 4 else ""
 
 
 def _of_stride(access: WarpAccess, v: Verdict) -> str:
@@ -235,15 +229,18 @@ def _of_stride(access: WarpAccess, v: Verdict) -> str:
     shared = math.gcd(stride, banks)
     groups = min(count, banks // shared)
     each = -(-count // (banks // shared))
-    what, where = ("words", "banks") if unit == WORD else (
-        f"pieces of {unit} bytes", f"groups of {unit // WORD} banks"
-    )  # fmt: skip
-    per_phase = "" if access.bytes <= WORD else " of a phase"
+    what, where, one = "words", "banks", "bank"
+    if unit > WORD:
+        what, where = f"pieces of {unit} bytes", f"groups of {unit // WORD} banks"
+        one = f"group of {unit // WORD} banks"
+    per_phase = "" if access.bytes <= WORD else " in a phase"
     text = (
-        f"The {count} {what}{per_phase} are {stride} apart, and gcd({stride}, {banks}) = {shared}: "
-        f"they fall into {groups} of the {banks} {where}"
+        f"{count} {what}{per_phase}, {stride} apart: gcd({stride}, {banks}) = {shared}, so they "
+        f"fall into {groups} {where if groups > 1 else one}"
     )
-    return f"{text}, up to {each} in each." if each > 1 else f"{text}, each into its own."
+    if each == 1:
+        return f"{text}, one in each."
+    return f"{text}, {'up to ' * (count % (banks // shared) > 0)}{each} in each."
 
 
 def _count(number: int, what: str) -> str:

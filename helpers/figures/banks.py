@@ -67,18 +67,24 @@ def tile_banks(
         ValueError: there is no such access.
     """
     run = run_tile(TILE, TRANSPOSE_ON_STORE, PAD) if run is None else run
-    if kind == "load" and joined:
-        access = issued(run.report, "s_K", step=k, warp=warp)
-    else:
-        step = k if kind == "load" else 0
-        access = warp_access(run.report, "s_K", kind=kind, space="shared", step=step, warp=warp)
+    step = k if kind == "load" else 0
+    access = warp_access(run.report, "s_K", kind=kind, space="shared", step=step, warp=warp)
+    executed = issued(run.report, "s_K", step=k, warp=warp) if kind == "load" else access
+    note = ""
+    if executed.bytes > access.bytes and not joined:
+        note = (
+            f" The hardware joins this load with its neighbours into one of {executed.bytes} bytes "
+            f"a lane: {judge(executed).wavefronts} wavefronts for all of them."
+        )
+    access = executed if joined else access
     row = f"{TILE} + {PAD}" if PAD else f"{TILE}"
     index = ("[k][tx]", "[tx][k]") if kind == "load" else ("[tx][ty]", "[ty][tx]")
     index = index[not TRANSPOSE_ON_STORE]
     title = f"{kind} of s_K{index} in s_K[{TILE}][{row}]"
     if access.bytes > WORD:
         title += f", {access.bytes // WORD} loads joined"
-    return bank_frames(access, title, columns=TILE + PAD, lanes_a_step=lanes_a_step)
+    frames = bank_frames(access, title, columns=TILE + PAD, lanes_a_step=lanes_a_step)
+    return [*frames[:-1], frames[-1]._replace(caption=frames[-1].caption + note)]
 
 
 def access_banks(report: Report, array: str, title: str = "", **which) -> list[Frame]:

@@ -112,15 +112,13 @@ def warp_accesses(
     Raises:
         SimulatorError: the report has no trace.
     """
-    wanted = block if isinstance(block, tuple) else (block,)
-    wanted = (*(int(part) for part in wanted), 0, 0)[:3]
     orders: dict[int, list[AccessRecord]] = {}
     for a in report.iterate(line, kind=kind, space=space):
         if most is not None and a.order not in orders and len(orders) >= most:
             break
-        if a.block == wanted and a.warp == warp and array in (None, a.array):
+        if array in (None, a.array) and is_of(a, block, warp):
             orders.setdefault(a.order, []).append(a)
-    return [_warp_access(records) for records in orders.values()]
+    return [of_records(records) for records in orders.values()]
 
 
 def warp_access(report: Report, array: str | None = None, *, step: int = 0, **which) -> WarpAccess:
@@ -147,7 +145,16 @@ def warp_access(report: Report, array: str | None = None, *, step: int = 0, **wh
     return found[step]
 
 
-def _warp_access(records: list[AccessRecord]) -> WarpAccess:
+def is_of(record: AccessRecord, block: tuple[int, ...] | int, warp: int) -> bool:
+    """Whether a warp of a block, given as (x, y, z) or as its x, made an access."""
+    if record.warp != warp:
+        return False
+    wanted = block if isinstance(block, tuple) else (block,)
+    return record.block == (*wanted, 0, 0)[:3]
+
+
+def of_records(records: list[AccessRecord]) -> WarpAccess:
+    """The records of one warp's access put together."""
     addresses = np.zeros(LANES, np.int64)
     indices = np.zeros(LANES, np.intp)
     active = np.zeros(LANES, np.bool_)

@@ -161,7 +161,9 @@ class _Film:
 
     def _local(self, stage: Stage) -> list[Frame]:
         summing = self.maximum is not None
-        self.registers, self.seen = {}, set()
+        # A thread without an element of its own keeps a sum of nothing.
+        self.registers = dict.fromkeys(range(self.threads), 0.0) if summing else {}
+        self.seen = set()
         self.levels = [(dict(self.words), None)] if self.words else []
         frames = []
         for turn, reads in enumerate(_turns(stage.events)):
@@ -185,14 +187,24 @@ class _Film:
         else:
             what = "adds its exponential to" if summing else "keeps the larger of it and"
             text = (
-                f"Each thread reads one element (line {line}), here {_span(elements)}, and {what} "
-                f"its own {'local_sum' if summing else 'local_max'}: a register, no shared memory."
+                f"{self._who(len(reads))} one element (line {line}), here {_span(elements)}, and "
+                f"{what} its own {self._name()}: a register, no shared memory."
             )
         if turn == 0 and summing and stage.barrier is None:
             text += " No barrier came before."
         elif turn == 0 and summing:
             text += f" The barrier in line {stage.barrier}: all have read the maximum."
         return text
+
+    def _all(self, readers: int) -> str:
+        if readers == 1:
+            return "1 thread reads"
+        return f"{'All ' * (readers == self.threads)}{readers} threads read"
+
+    def _who(self, readers: int) -> str:
+        if readers == self.threads:
+            return "Each thread reads"
+        return "1 thread reads" if readers == 1 else f"{readers} threads each read"
 
     @staticmethod
     def _lines(stage: Stage, turn: int) -> int:
@@ -251,7 +263,7 @@ class _Film:
         self.registers = {thread: self.words.get(i, math.nan) for thread, i in reads.items()}
         line = stage.events[0].line
         caption = (
-            f"All {len(reads)} threads read s_data[0] (line {line}): {name} = {text_of(root)}. "
+            f"{self._all(len(reads))} s_data[0] (line {line}): {name} = {text_of(root)}. "
             f"{self._waits(stage)}"
         )
         return [self._frame(caption, name=name, root=True)]
@@ -262,8 +274,8 @@ class _Film:
         self.seen = set(written)
         line = stage.events[-1].line
         caption = (
-            f"Each thread computes exp(S − {text_of(self.maximum)}) / {text_of(self.sum)} for its "
-            f"elements and stores them (line {line}): {len(written)} elements of P, which add up "
+            f"The threads compute exp(S − {text_of(self.maximum)}) / {text_of(self.sum)} for their "
+            f"elements and store them (line {line}): {len(written)} elements of P, which add up "
             f"to {sum(P[i] for i in set(written)):.3f}."
         )
         return [self._frame(caption, elements=P, title="P[row]", name="row_sum")]

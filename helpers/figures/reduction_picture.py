@@ -105,7 +105,8 @@ def _row(canvas: Canvas, state: State) -> Grid:
             look = {"fill": f"{name}-fill", "stroke": name}
         canvas.rect(x + 1.5, y, w - 3, h, r=4, **look)
         look = {"anchor": "middle", "mono": True}
-        canvas.text(x + w / 2, y + 20 + 0.36 * size, text, size=size, bold=True, **look)
+        if text_width(max(texts, key=len), size, mono=True) <= width:
+            canvas.text(x + w / 2, y + 20 + 0.36 * size, text, size=size, bold=True, **look)
         canvas.text(x + w / 2, y - 7, str(index), size=SMALLEST, fill="muted", **look)
     return grid
 
