@@ -53,7 +53,7 @@ def ladder_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Marku
         axes.xaxis.set_major_locator(FixedLocator(sizes))
         axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
         axes.xaxis.set_minor_locator(NullLocator())
-        ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100) if low <= t <= top]
+        ticks = [t for t in (0.5, 1, 2, 4, 8, 16, 32, 64, 128) if low <= t <= top]
         axes.yaxis.set_major_locator(FixedLocator(ticks))
         axes.yaxis.set_major_formatter(lambda t, _: f"{t:g}")
         axes.yaxis.set_minor_locator(NullLocator())
@@ -65,7 +65,7 @@ def ladder_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Marku
                 f"{name}: {y:.3g}×", (x, y), (1.03, places[name]),
                 textcoords="axes fraction", va="center", fontsize=11, annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": looks[name][0], "lw": 1.5,
-                            "shrinkA": 1, "shrinkB": 4},
+                            "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4},
             )  # fmt: skip
 
     label = f"How many times as fast as the naive rung, for N of {_listed(sizes)}: " + "; ".join(
