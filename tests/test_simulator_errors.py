@@ -126,8 +126,10 @@ def test_arrays_of_another_type_are_refused(pointer, dtype):
 
 
 def test_macros_of_the_options_name_types():
-    code = "#ifndef T\n#define T float\n#endif\n" + kernel("a[threadIdx.x] += 1;", "T* a")
-    for option, right, wrong in (((), np.float32, np.int32), (("-DT=int",), np.int32, np.float32)):
+    code = "#ifndef ELEMENT\n#define ELEMENT float\n#endif\n"
+    code += kernel("a[threadIdx.x] += 1;", "ELEMENT* a")
+    integers = ("-DELEMENT=int",)
+    for option, right, wrong in (((), np.float32, np.int32), (integers, np.int32, np.float32)):
         a = np.zeros(32, right)
         simulator.launch(code, "k", 1, 32, (a,), option)
         assert (a == 1).all()

@@ -167,7 +167,9 @@ def _fma(mode: str) -> Callable:
         odd = to_odd(tail, tail_error)
         result = top + odd
         if mode == "rn":
-            return result
+            # the parts lose the sign of a zero; where the result is one, so is a * b + c
+            zero = result == 0
+            return np.where(zero, a * b + c, result) if zero.any() else result
         return _directed(result, odd - (result - top), mode)
 
     return _with_exceptions(usual, _fma_one, mode)
