@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 
 import numpy as np
 import pytest
+from figure_layout import faults as drawn_faults
 from figure_texts import after, faults, texts
 
 from helpers.figures.bank_rules import issued, judge
@@ -470,3 +472,19 @@ def test_no_text_lies_on_another_or_outside(name):
     for frame in FIGURES[name]():
         assert faults(frame.svg) == []
         assert frame.caption.endswith((".", ".)"))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_text_lies_on_another_in_a_browser(page, name):
+    assert drawn_faults(page, FIGURES[name]()) == []
+
+
+@pytest.mark.parametrize(
+    "figure", [tiled_product, tree_reduction, coarsening_compared, coalescing, tile_banks]
+)
+def test_a_figure_takes_half_a_second_at_most(figure):
+    figure()  # without what happens once in a session: loading the compiler, compiling
+    start = time.process_time()
+    figure()
+    assert time.process_time() - start < 0.5

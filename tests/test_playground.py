@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import math
 import random
 import re
@@ -219,7 +220,17 @@ def hidden(board) -> bool:
     return board.player.layout.display == "none"
 
 
+def alone(test):
+    """Run in a thread of its own: browser tests leave an event loop that runs in this one."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(test).result(timeout=60)
+
+
 def test_widget_follows_what_is_typed(playground):
+    alone(lambda: _follows(playground))
+
+
+def _follows(playground):
     board = playground("lane * 16", wait=0.01)
     assert "16 wavefronts, ideal 1: 15 bank conflicts" in board.status.value
     assert not hidden(board)
@@ -261,21 +272,23 @@ def test_widget_waits_and_never_shows_what_is_stale(playground, monkeypatch):
         assert asked[1:] == [("lane * 16", 4, "load")]
         assert not hidden(board) and "16 wavefronts" in board.status.value
 
-    asyncio.run(type_something())
+    alone(lambda: asyncio.run(type_something()))
 
 
 def test_widget_shows_no_traceback(playground, monkeypatch):
     from helpers.figures import playground_widget
 
-    board = playground("lane", wait=0.01)
-
     def broken(*_):
         raise RuntimeError("<no> luck")
 
-    monkeypatch.setattr(playground_widget, "analyse", broken)
-    board.expression.value = "lane + 1"
-    assert hidden(board)
-    assert "RuntimeError: &lt;no&gt; luck" in board.status.value
+    def test():
+        board = playground("lane", wait=0.01)
+        monkeypatch.setattr(playground_widget, "analyse", broken)
+        board.expression.value = "lane + 1"
+        assert hidden(board)
+        assert "RuntimeError: &lt;no&gt; luck" in board.status.value
+
+    alone(test)
 
 
 # ---------------------------------------------------------------- where they run

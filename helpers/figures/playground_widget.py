@@ -57,7 +57,10 @@ class BankPlayground(widgets.VBox):
         self.player = Player([], name="Bank playground", alt="Lanes of a warp into the banks")
         for control in (self.expression, self.width, self.kind):
             control.observe(self._changed, "value")
-        super().__init__([self.expression, self.width, self.kind, self.status, self.player])
+        choices = widgets.HBox(
+            [self.width, self.kind], layout={"flex_flow": "row wrap", "grid_gap": "4px 28px"}
+        )
+        super().__init__([self.expression, choices, self.status, self.player])
         self.update()
 
     def update(self) -> None:
