@@ -2,7 +2,8 @@
 // Every change has a number. What does not answer the newest one is greyed here, at once, whether or
 // not Python has time to notice. With `sweep` in the model the results are all here, and no Python
 // is needed: an exported page picks among them.
-// The model is known by get, set, on, off and save_changes alone.
+// The model is known by get, on, off and, where there is Python, send. Changes go out as messages of
+// their own: they arrive one by one and in order, which is not promised of a model's state.
 
 const SILENCE = 4000; // milliseconds without an answer before that is said
 // Keys that stay with the page: Tab leaves a control, the rest is how lecturers turn pages.
@@ -58,7 +59,13 @@ function render({ model, el }) {
     controls, spoken, result, refused, past, ladder,
   );
 
-  const wanted = () => model.get("wanted") ?? { request: 0, settings: {} };
+  // What the controls say. What Python says of them counts where it is newer, or puts them right.
+  let mine = { request: -1, settings: {} };
+  function wanted() {
+    const theirs = model.get("wanted") ?? {};
+    if (theirs.request >= mine.request) mine = theirs;
+    return mine;
+  }
   const shown = () => {
     if (!offline()) return model.get("shown") ?? {};
     return sweep().find((result) => same(result.settings, wanted().settings)) ?? {};
@@ -69,8 +76,8 @@ function render({ model, el }) {
 
   function turn(settings) {
     const { request, settings: before } = wanted();
-    model.set("wanted", { request: request + 1, settings: { ...before, ...settings } });
-    model.save_changes();
+    mine = { request: request + 1, settings: { ...before, ...settings } };
+    if (!offline()) model.send(mine);
     draw();
   }
 

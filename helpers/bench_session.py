@@ -39,7 +39,7 @@ class Loop(Protocol):
     def call_later(self, delay: float, callback: Callable[[], None], /) -> Handle: ...
 
 
-def running_loop() -> Loop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
     """The event loop of a notebook's kernel; None in a script."""
     try:
         return asyncio.get_running_loop()

@@ -22,9 +22,9 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 class Bench(anywidget.AnyWidget):
     """Controls for a kernel or a rung, and what its settings give.
 
-    The page and the kernel talk through numbered changes: `wanted` has what the controls say and
-    the number of the change, `result` the number that it answers. What does not answer the newest
-    change is greyed by the page itself, even while Python is busy.
+    The page sends numbered changes: what the controls say, and the number of the change. `shown`
+    has a result and the number that it answers; what does not answer the newest change is greyed by
+    the page itself, even while Python is busy. `wanted` is the newest change that Python knows.
 
     Args:
         subject: what to turn.
@@ -47,11 +47,14 @@ class Bench(anywidget.AnyWidget):
 
     def __init__(self, subject: Subject, start: Settings | None = None, loop=None, **options):
         self._ladder = Ladder(subject.rung)
-        self._open = self._pushing = False
-        loop = running_loop() if loop is None else loop
-        self._session = Session(subject, loop, self._push, start=start, idle=self._ladder.measure)
+        self._open = False
+        self._loop = running_loop() if loop is None else loop
+        self._session = Session(
+            subject, self._loop, self._push, start=start, idle=self._ladder.measure
+        )
         self._session.run()  # before there is a widget, so that it is born with its first result
         super().__init__(title=subject.title, **options)
+        self.on_msg(self._told)
         self._open = True
         self._push()
 
@@ -78,48 +81,53 @@ class Bench(anywidget.AnyWidget):
         """
         self._session.change(**settings)
 
-    @traitlets.observe("wanted")
-    def _turned(self, change) -> None:
-        wanted = change["new"]
-        if self._pushing or wanted.get("request") == self._session.request:
-            return
+    def _told(self, _, content, __) -> None:
+        """A message of the page: a change of its controls.
+
+        It comes on a thread of its own where a kernel has subshells, and while a cell runs. The
+        work belongs to the event loop in which cells run.
+        """
+        if self._loop is None:
+            self._turn(content)
+        else:
+            self._loop.call_soon_threadsafe(self._turn, content)
+
+    def _turn(self, content: dict) -> None:
+        # A change from Python may have taken the number meanwhile; the page then gets a new one.
+        request = max(int(content["request"]), self._session.request + 1)
         try:
-            self._session.change(wanted.get("request"), **wanted.get("settings", {}))
-        except KernelError:
-            self._push()  # the file no longer offers that: the page gets the controls as they are
+            self._session.change(request, **content["settings"])
+        except KernelError:  # no longer offered: the page gets the controls as they are
+            self._session.change(request)
 
     def _push(self) -> None:
         """Bring the page up to date, in one message."""
         if not self._open:
             return
         session = self._session
-        self._pushing = True
-        try:
-            with self.hold_sync():
-                self.controls = [
-                    bench_html.describe(c.name, c.choices, c.description, c.kind)
-                    for c in session.controls
-                ]
-                self.wanted = {"request": session.request, "settings": dict(session.settings)}
-                self.state = {
-                    "request": session.request, "phase": session.phase, "stage": session.stage
-                }  # fmt: skip
-                self.refused = [
-                    {"control": name, "choice": choice, "reason": reason}
-                    for (name, choice), reason in session.refused.items()
-                    # What cannot run now cannot run with another choice either, for that reason.
-                    if session.result is None or reason != session.result.message
-                ]
-                if session.result is not None and self.shown.get("request") != session.answered:
-                    self.shown = {
-                        "request": session.answered,
-                        **bench_html.fragments(session.result.data()),
-                    }
-                    self.past = bench_html.history(session.history)
-                if session.result is not None:
-                    self.ladder = self._ladder.data(session.result)
-        finally:
-            self._pushing = False
+        with self.hold_sync():
+            self.controls = [
+                bench_html.describe(c.name, c.choices, c.description, c.kind)
+                for c in session.controls
+            ]
+            self.wanted = {"request": session.request, "settings": dict(session.settings)}
+            self.state = {
+                "request": session.request, "phase": session.phase, "stage": session.stage
+            }  # fmt: skip
+            self.refused = [
+                {"control": name, "choice": choice, "reason": reason}
+                for (name, choice), reason in session.refused.items()
+                # What cannot run now cannot run with another choice either, for that reason.
+                if session.result is None or reason != session.result.message
+            ]
+            if session.result is not None and self.shown.get("request") != session.answered:
+                self.shown = {
+                    "request": session.answered,
+                    **bench_html.fragments(session.result.data()),
+                }
+                self.past = bench_html.history(session.history)
+            if session.result is not None:
+                self.ladder = self._ladder.data(session.result)
 
     def close(self) -> None:
         self._session.close()

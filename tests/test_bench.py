@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 import json
@@ -9,6 +10,7 @@ import math
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -889,17 +891,48 @@ def test_the_widget_answers_numbered_changes():
     assert widget.shown["request"] == widget.wanted["request"] == 0
     assert widget.shown["status"] == "right" and widget.settings["TILE"] == 16
     settings = {**widget.wanted["settings"], "TILE": 8}
-    widget.wanted = {"request": 5, "settings": settings}  # as the page does it
+    widget._handle_custom_msg({"request": 5, "settings": settings}, [])  # as the page does it
     assert widget.shown["request"] == 5 and widget.shown["settings"] == settings
     assert widget.result.kernels[0].block == (8, 8)
     assert 'class="bench-of">TILE=8 ' in widget.shown["head"]
-    widget.wanted = {"request": 6, "settings": {**settings, "TILE": 33}}
-    assert widget.wanted["settings"]["TILE"] == 8  # what the page may not ask for is put back
+    widget._handle_custom_msg({"request": 6, "settings": {**settings, "TILE": 33}}, [])
+    assert widget.wanted == {"request": 6, "settings": settings}  # what is not offered is put back
+    widget.set(TILE=32)
+    assert widget.wanted["request"] == widget.shown["request"] == 7
+    widget._handle_custom_msg({"request": 7, "settings": settings}, [])  # at the same moment
+    assert widget.wanted == {"request": 8, "settings": settings} and widget.shown["request"] == 8
     widget.set(TILE=32)
     assert widget.wanted["settings"]["TILE"] == 32 and widget.shown["settings"]["TILE"] == 32
-    assert [past.result.settings["TILE"] for past in widget.history] == [16, 8, 32]
+    assert [past.result.settings["TILE"] for past in widget.history] == [16, 8, 32, 8, 32]
     assert "TILE=32" in repr(widget) and repr(widget).endswith(": right>")
     widget.close()
+
+
+def test_messages_on_another_thread_are_worked_off_by_the_loop(monkeypatch):
+    """A kernel with subshells hands them over there; a sleeping loop has to be woken up."""
+    threads = set()
+    change = Session.change
+    monkeypatch.setattr(
+        Session, "change",
+        lambda *args, **settings: (threads.add(threading.get_ident()), change(*args, **settings)),
+    )  # fmt: skip
+    monkeypatch.setattr(bench_session, "QUIET", 1e6)
+
+    async def notebook():
+        widget = bench("naive", N=[32], d=[16])
+        message = {"request": 1, "settings": widget.settings | {"TILE": 8}}
+        sender = threading.Timer(0.05, lambda: widget._handle_custom_msg(message, []))
+        started = asyncio.get_running_loop().time()
+        sender.start()
+        while widget.shown["request"] != 1:
+            # Nothing but the message and what follows from it wakes this loop for long.
+            await asyncio.sleep(0 if widget.state["phase"] != "idle" else 0.02)
+            assert asyncio.get_running_loop().time() < started + 20
+        sender.join()
+        assert widget.shown["settings"]["TILE"] == 8 and threads == {threading.get_ident()}
+        widget.close()
+
+    asyncio.run(notebook())
 
 
 def test_the_widget_leaves_a_result_where_there_are_no_widgets():

@@ -256,8 +256,7 @@ PAGE = """<!doctype html><meta charset="utf-8">
 <style>{css}</style><div id="here"></div>
 <script type="module">
 const state = {state};
-const model = {{ get: (name) => state[name], set: (name, value) => {{ state[name] = value; }},
-  on() {{}}, off() {{}}, save_changes() {{}} }};
+const model = {{ get: (name) => state[name], on() {{}}, off() {{}} }};
 {code}
 render({{ model, el: document.querySelector("#here") }});
 </script>"""
