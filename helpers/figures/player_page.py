@@ -41,6 +41,16 @@ class Embedded(NamedTuple):
     policy: str
 
 
+class Shown(NamedTuple):
+    """A widget as a page needs it: the name of its class, module, style sheet, values, words."""
+
+    name: str
+    module: str
+    css: str
+    values: dict
+    words: str
+
+
 def embed(figures: Iterable[Figure]) -> Embedded:
     """The pieces that show `figures` in a page.
 
@@ -52,28 +62,39 @@ def embed(figures: Iterable[Figure]) -> Embedded:
         ValueError: a widget's module does not end in one `export default`, or imports another, or
             two different widgets bear one name.
     """
-    figures = list(figures)
+    shown = []
     for figure in figures:
         if not isinstance(figure, Figure):
             raise TypeError(f"{type(figure).__name__} is no figure that a page can show.")
-    sources: dict[str, str] = {}
-    for figure in figures:
+        words = figure.alt or figure.name or "This figure"
         name = type(figure).__name__
-        if sources.setdefault(name, figure._esm) != figure._esm:
-            raise ValueError(f"two kinds of figures on one page are called {name}.")
+        shown.append(Shown(name, figure._esm, figure._css, _state(figure), words))
+    return embed_shown(shown)
+
+
+def embed_shown(widgets: Sequence[Shown]) -> Embedded:
+    """As `embed`, of widgets that are known by their states, as an executed notebook holds them.
+
+    Raises:
+        ValueError: as for `embed`.
+    """
+    sources: dict[str, str] = {}
+    for widget in widgets:
+        if sources.setdefault(widget.name, widget.module) != widget.module:
+            raise ValueError(f"two kinds of figures on one page are called {widget.name}.")
     modules = ",\n".join(
         f"{json.dumps(name)}: (() => {{\n{_module(source)}\n}})()"
         for name, source in sources.items()
     )
     script = _RUNTIME.replace("/* modules */", modules)
-    styles = dict.fromkeys([CSS, *(figure._css for figure in figures)])
-    states = [{"module": type(f).__name__, "state": _state(f)} for f in figures]
+    styles = dict.fromkeys([CSS, *(widget.css for widget in widgets)])
+    states = [{"module": widget.name, "state": widget.values} for widget in widgets]
     packed = base64.b64encode(gzip.compress(json.dumps(states).encode(), mtime=0)).decode()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     elements = [
         f'<div class="figure-embedded" data-figure="{number}">'
-        f"<noscript>{escape(f.alt or f.name or 'This figure')} (needs JavaScript)</noscript></div>"
-        for number, f in enumerate(figures)
+        f"<noscript>{escape(widget.words)} (needs JavaScript)</noscript></div>"
+        for number, widget in enumerate(widgets)
     ]
     return Embedded(
         styles="".join(f"<style>{css}</style>" for css in styles),
