@@ -152,7 +152,13 @@ class _Panel:
         self.sectors = sorted({w // _WORDS for words in self.words_of.values() for w in words})
         if len(self.sectors) > LANES:
             raise ValueError(f"{len(self.sectors)} sectors are too many to show; 32 fit.")
-        self.total = int(global_sectors(a.addresses, a.bytes, a.active))
+        first = next(iter(self.words_of.values()), range(1))[0]
+        self.base = first - int(a.indices[a.active][0]) if self.words_of else 0
+        # One way of writing for all: rows and columns only where no sector reaches into two rows.
+        columns = what.columns or 0
+        starts = [sector * _WORDS - self.base for sector in self.sectors]
+        fits = columns and all(start % columns + _WORDS <= columns for start in starts)
+        self.columns = columns if fits else None
 
     def so_far(self, last: int) -> tuple[int, int]:
         """(sectors, distinct bytes asked for) of the lanes up to `last`."""
@@ -236,15 +242,12 @@ class _Panel:
 
     def _name(self, sector: int) -> str:
         """The elements in a sector, as the array numbers them."""
-        a = self.access
-        lane = next(iter(self.words_of))
-        base = int(a.addresses[lane]) // WORD - int(a.indices[lane])
-        start = sector * _WORDS - base
-        if self.view.columns:
-            row, column = divmod(start, self.view.columns)
-            if column + _WORDS <= self.view.columns:
-                return f"{a.array}[{row}][{column}…{column + _WORDS - 1}]"
-        return f"{a.array}[{start}…{start + _WORDS - 1}]"
+        start = sector * _WORDS - self.base
+        name = self.access.array
+        if self.columns:
+            row, column = divmod(start, self.columns)
+            return f"{name}[{row}][{column}…{column + _WORDS - 1}]"
+        return f"{name}[{start}…{start + _WORDS - 1}]"
 
     def _sums(self, canvas: Canvas, last: int) -> None:
         found, used = self.so_far(last)

@@ -110,13 +110,16 @@ class _Film:
         name = f"block ({block.block[0]}, {block.block[1]})"
         caption = self._caption(block, phase, turn, turns, step, example, barrier)
         canvas = Canvas(height=_HEIGHT, label=f"Tiled product, {name}, tile {turn}: {step}.")
-        self._where(canvas, name, turn, turns, step)
+        missing = phase.kind == "multiply" and phase.barrier is None
+        self._where(canvas, name, turn, turns, step, missing)
         self._matrices(canvas, block, phase, step, partial, example)
         self._shared(canvas, phase, name, step, example)
         self._counts(canvas)
         return canvas.frame(caption)
 
-    def _where(self, canvas: Canvas, name: str, turn: int, turns: int, step: str) -> None:
+    def _where(
+        self, canvas: Canvas, name: str, turn: int, turns: int, step: str, missing: bool
+    ) -> None:
         canvas.text(_LEFT, _TOP + 2, name, size=LARGE, bold=True)
         canvas.text(_LEFT, _TOP + 28, f"tile {turn} of {turns} along d", size=NORMAL)
         for number, word in enumerate(("load", "barrier", "multiply")):
@@ -127,6 +130,8 @@ class _Film:
             )
             canvas.rect(_LEFT, y, 130, 30, r=6, **look)
             ink = "ink" if on else "muted"
+            if word == "barrier" and missing:
+                word, ink = "no barrier", "vermillion"
             canvas.text(_LEFT + 14, y + 21, word, size=NORMAL + 1, bold=on, fill=ink)
 
     def _matrices(self, canvas, block, phase, step, partial, example) -> None:
