@@ -130,7 +130,7 @@ class Variant:
 
 def _blocks(count: int) -> tuple[tuple[str, str], ...]:
     """Ask for `count` blocks on a multiprocessor, which bounds the registers."""
-    old = "__launch_bounds__(32 * WARPS) flash"
+    old = "__launch_bounds__(32 * WARPS, BLOCKS) flash"
     return ((old, f"__launch_bounds__(32 * WARPS, {count}) flash"),)
 
 
