@@ -1,0 +1,44 @@
+"""Source code in colours, line by line, so that a deck can split it between two slides."""
+
+from __future__ import annotations
+
+from html import escape
+
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Name, Number, Operator, String
+from pygments.util import ClassNotFound
+
+# The same few classes as in listings of kernels, under one letter each.
+_CLASSES = (
+    (Comment, "c"),
+    (Keyword, "k"),
+    (Operator.Word, "k"),
+    (Name.Decorator, "p"),
+    (Name.Builtin, "k"),
+    (Name.Function, "f"),
+    (Name.Class, "f"),
+    (Number, "m"),
+    (String, "s"),
+)
+
+
+def highlight(source: str, language: str = "python") -> str:
+    """`source` as a `pre` with one `span` a line; plain where the language is not known."""
+    lines = [""]
+    for kind, text in _tokens(source.rstrip("\n"), language):
+        style = next((name for token, name in _CLASSES if kind is not None and kind in token), "")
+        for index, part in enumerate(text.split("\n")):
+            if index:
+                lines.append("")
+            if part:
+                html = escape(part, quote=False)
+                lines[-1] += f'<i class="{style}">{html}</i>' if style else html
+    return '<pre class="lines">' + "\n".join(f"<span>{line}</span>" for line in lines) + "</pre>"
+
+
+def _tokens(source: str, language: str):
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return [(None, source)]
+    return lexer.get_tokens(source)

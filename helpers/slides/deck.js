@@ -1,0 +1,359 @@
+// Lays the chapter out on sheets of 1280 × 720 and then starts reveal.js.
+// What stands under a heading comes as a list of blocks. They are measured once, in the deck's own
+// typefaces, and dealt out: at most one figure and ten lines of code a sheet, nothing cut off.
+(() => {
+  const LINES = 10; // of code on a sheet
+  const GAP = 16; // between blocks, as in deck.css
+  const KEEP = 0.86; // a figure shares its sheet with text if this part of its size remains
+  const BESIDE = 400; // pixels that text beside a figure needs
+  const slides = document.querySelector(".reveal .slides");
+
+  const make = (tag, name, ...children) => {
+    const made = document.createElement(tag);
+    made.className = name;
+    made.append(...children);
+    return made;
+  };
+
+  // ---- blocks
+
+  // Paragraphs, tables and code inside a text are blocks of their own.
+  function flatten(body) {
+    for (const block of [...body.querySelectorAll(":scope > .prose")]) {
+      const parts = [...block.children].map((child) => {
+        if (child.classList.contains("code")) {
+          child.classList.add("block");
+          return child;
+        }
+        const kind = child.localName === "details" ? "answer" : child.localName === "table" ? "table" : "prose";
+        const part = make("div", `block ${kind}`, child);
+        if (block.classList.contains("fragment")) part.classList.add("fragment");
+        return part;
+      });
+      block.replaceWith(...parts);
+    }
+    for (const details of body.querySelectorAll(":scope > .answer > details")) {
+      // Revealed by the key that turns pages, and there on paper.
+      const answer = details.parentElement;
+      const summary = details.querySelector("summary");
+      const parts = [...details.childNodes].filter((node) => node !== summary);
+      answer.replaceChildren(make("p", "answer-head", summary.textContent), ...parts);
+      answer.classList.add("fragment");
+    }
+  }
+
+  // Where to cut `texts` into pieces of at most `most` lines: evenly, rather at blank lines and
+  // rather where the indentation is small.
+  function cuts(texts, most) {
+    const pieces = Math.ceil(texts.length / most);
+    const found = [];
+    let from = 0;
+    for (let left = pieces; left > 1; left--) {
+      const even = from + (texts.length - from) / left;
+      let best = null;
+      for (let at = from + 1; at <= Math.min(from + most, texts.length - 1); at++) {
+        if (texts.length - at > most * (left - 1)) continue;
+        const indent = texts[at].trim() ? texts[at].search(/\S/) : 0;
+        const blank = texts[at - 1].trim() === "" ? -6 : 0;
+        const closing = /^\s*[})\]]/.test(texts[at]) ? 8 : 0;
+        const cost = Math.abs(at - even) + indent / 2 + blank + closing;
+        if (!best || cost < best.cost) best = { at, cost };
+      }
+      from = best.at;
+      found.push(from);
+    }
+    return found;
+  }
+
+  function pieces(items, texts, most) {
+    const ends = [...cuts(texts, most), items.length];
+    return ends.map((end, n) => items.slice(n ? ends[n - 1] : 0, end));
+  }
+
+  // Long code, listings, texts and tables become several blocks.
+  function split(block) {
+    const parts = (items, texts, most, build) => {
+      if (items.length <= most) return [block];
+      return pieces(items, texts, most).map((piece, n, all) => {
+        const part = block.cloneNode(false);
+        part.append(build(piece, n, all.length));
+        part.dataset.part = `${n + 1}/${all.length}`;
+        return part;
+      });
+    };
+    const pre = block.querySelector(":scope > pre.lines");
+    if (pre && (block.matches(".code") || block.matches(".text"))) {
+      const lines = [...pre.children];
+      const most = block.matches(".code") ? LINES : 14;
+      return parts(lines, lines.map((line) => line.textContent), most, (piece) => {
+        while (piece.length > 1 && !piece[0].textContent.trim()) piece.shift();
+        while (piece.length > 1 && !piece.at(-1).textContent.trim()) piece.pop();
+        const inner = make("pre", "lines");
+        piece.forEach((line, n) => inner.append(...(n ? ["\n"] : []), line));
+        return inner;
+      });
+    }
+    const listings = block.matches(".listing") ? [...block.querySelectorAll(".kernel-listing")] : [];
+    if (listings.length > 1) {
+      return listings.flatMap((one) => {
+        const part = block.cloneNode(false);
+        part.append(one);
+        return split(part);
+      });
+    }
+    if (listings.length === 1) {
+      const [listing] = listings;
+      const table = listing.querySelector(".kl-table");
+      const rows = [...table.querySelectorAll(":scope > .kl-row:not(.kl-headings, .kl-sums)")];
+      const head = table.querySelector(".kl-headings");
+      const sums = table.querySelector(".kl-sums");
+      const texts = rows.map((row) => row.querySelector(".kl-c").textContent);
+      return parts(rows, texts, LINES, (piece, n, count) => {
+        const copy = listing.cloneNode(false);
+        const inner = table.cloneNode(false);
+        if (head) inner.append(head.cloneNode(true));
+        inner.append(...piece);
+        if (sums && n === count - 1) inner.append(sums);
+        copy.append(listing.querySelector(".kl-title").cloneNode(true), inner);
+        return copy;
+      });
+    }
+    const rows = block.matches(".table") ? [...block.querySelectorAll("tbody > tr")] : [];
+    if (rows.length > 11) {
+      const table = block.querySelector("table");
+      const rest = [...block.children].filter((child) => child !== table);
+      const made = parts(rows, rows.map(() => "x"), 11, (piece) => {
+        const copy = table.cloneNode(false);
+        copy.append(table.tHead?.cloneNode(true) ?? "", make("tbody", "", ...piece));
+        return copy;
+      });
+      made.at(-1).append(...rest);
+      return made;
+    }
+    return [block];
+  }
+
+  // ---- figures
+
+  // The picture of a block, what stands around it, and its extent as drawn.
+  function pictureOf(block) {
+    if (!block.matches(".figure")) return null;
+    const stage = block.querySelector(".figure-player-stage");
+    const images = [...block.querySelectorAll(stage ? ".figure-player-stage > svg" : "svg:not(.maths), img")];
+    if (!images.length) return null;
+    const image = images.reduce((a, b) => (area(b) > area(a) ? b : a));
+    const frame = stage ?? image;
+    const box = image.viewBox?.baseVal;
+    let width = box?.width || image.naturalWidth || frame.offsetWidth;
+    let ratio = box?.width ? box.width / box.height : frame.clientWidth / frame.clientHeight;
+    if (stage?.style.aspectRatio) ratio = Number(stage.style.aspectRatio.split("/")[0]);
+    if (stage?.style.maxWidth) width = parseFloat(stage.style.maxWidth) / 1.4;
+    const around = block.getBoundingClientRect().height - frame.getBoundingClientRect().height;
+    return { width, ratio, around };
+  }
+
+  function area(node) {
+    const { width, height } = node.getBoundingClientRect();
+    return width * height;
+  }
+
+  // How large a figure becomes in this room, 1 being as drawn.
+  function scaleIn(figure, width, height) {
+    return Math.max(0, Math.min(width, (height - figure.around) * figure.ratio)) / figure.width;
+  }
+
+  // ---- dealing out
+
+  class Page {
+    constructor() {
+      this.blocks = [];
+      this.figure = null; // the entry with the one figure or bench
+      this.beside = false;
+    }
+    get height() {
+      const rest = this.blocks.filter((entry) => entry !== this.figure);
+      return rest.reduce((sum, entry) => sum + entry.height + GAP, 0);
+    }
+    get lines() {
+      return this.blocks.reduce((sum, entry) => sum + entry.lines, 0);
+    }
+  }
+
+  function deal(entries, room) {
+    const pages = [new Page()];
+    const last = () => pages.at(-1);
+    for (const [number, entry] of entries.entries()) {
+      if (!fits(last(), entry, room, entries.slice(number + 1))) pages.push(new Page());
+      last().blocks.push(entry);
+      if (entry.figure || entry.bench) last().figure = entry;
+    }
+    return pages;
+  }
+
+  function fits(page, entry, room, after) {
+    if (!page.blocks.length) return true;
+    if (page.lines + entry.lines > LINES) return false;
+    if (entry.bench || page.figure?.bench) return false;
+    if (entry.figure && page.figure) return false;
+    const figure = entry.figure ?? page.figure?.figure;
+    const taken = page.height + (entry.figure ? 0 : entry.height + GAP);
+    if (!figure) {
+      // Code and what it shows stand together.
+      const shows = entry.code && after[0]?.output && !after[0].figure && !after[0].bench;
+      const both = shows ? taken + after[0].height + GAP : taken;
+      if (shows && both - GAP > room.height && entry.height + after[0].height + GAP <= room.height) return false;
+      return taken - GAP <= room.height;
+    }
+    if (besideFits(page, entry, room)) return true;
+    const alone = scaleIn(figure, room.width, room.height);
+    const shared = scaleIn(figure, room.width, room.height - taken);
+    return shared >= KEEP * alone || shared >= 1.25;
+  }
+
+  // A figure that is high leaves room beside it for text.
+  function besideFits(page, entry, room) {
+    const holder = entry.figure ? entry : page.figure;
+    const texts = [...page.blocks, entry].filter((one) => one !== holder);
+    if (texts.some((one) => !one.prose)) return false;
+    const alone = scaleIn(holder.figure, room.width, room.height) * holder.figure.width;
+    const width = room.width - alone - 2 * GAP;
+    if (width < BESIDE) return false;
+    const column = make("div", "beside-measure", ...texts.map((one) => one.node.cloneNode(true)));
+    column.style.width = `${width}px`;
+    room.body.append(column);
+    const height = column.offsetHeight;
+    column.remove();
+    if (height > room.height) return false;
+    page.beside = true;
+    return true;
+  }
+
+  function entryOf(block) {
+    const lines = block.matches(".code, .listing")
+      ? block.querySelectorAll("pre.lines > span, .kl-row:not(.kl-headings, .kl-sums)").length
+      : 0;
+    return {
+      node: block,
+      lines,
+      height: block.getBoundingClientRect().height,
+      figure: pictureOf(block),
+      bench: block.matches(".bench"),
+      prose: block.matches(".prose, .settings, .answer"),
+      code: block.matches(".code"),
+      output: block.hasAttribute("data-output"),
+    };
+  }
+
+  function sheetFor(section, page, number, count) {
+    const made = number ? section.cloneNode(false) : section;
+    const sheet = section.querySelector(".sheet");
+    let body = sheet.querySelector(".body");
+    if (number) {
+      const copy = make("div", "sheet");
+      copy.append(...[...sheet.children].map((child) => child.cloneNode(child !== body)));
+      made.append(copy);
+      made.removeAttribute("id");
+      body = copy.querySelector(".body");
+      copy.classList.remove("opening");
+    }
+    body.replaceChildren(...page.blocks.map((entry) => entry.node));
+    if (page.beside && page.figure) {
+      const texts = page.blocks.filter((entry) => entry !== page.figure).map((entry) => entry.node);
+      body.classList.add("beside");
+      body.replaceChildren(page.figure.node, make("div", "column", ...texts));
+    }
+    page.body = body;
+    if (count > 1) {
+      const part = make("span", "title-part", `${number + 1} / ${count}`);
+      body.parentElement.querySelector(".title")?.append(part);
+    }
+    return made;
+  }
+
+  // The figure takes what the rest leaves.
+  function size(page, room) {
+    if (!page.figure?.figure) return;
+    const { figure, node } = page.figure;
+    const height = page.beside ? room.height : room.height - page.height;
+    const width = scaleIn(figure, room.width, height) * figure.width;
+    node.style.setProperty("--player-max-height", `${Math.floor(height - figure.around)}px`);
+    node.style.setProperty("--figure-width", `${Math.floor(width)}px`);
+  }
+
+  function layOut(section) {
+    const body = section.querySelector(".body");
+    const room = { body, width: body.clientWidth, height: body.clientHeight };
+    const pages = deal([...body.children].map(entryOf), room);
+    const made = pages.map((page, number) => sheetFor(section, page, number, pages.length));
+    for (const page of pages) size(page, room);
+    // What explains a figure from the next sheet on is at hand in the speaker's notes.
+    pages.forEach((page, number) => {
+      const next = pages[number + 1];
+      if (!page.figure || !next) return;
+      const words = next.blocks.filter((entry) => entry.prose).map((entry) => entry.node.cloneNode(true));
+      if (!words.length) return;
+      const notes = made[number].querySelector("aside.notes") ?? made[number].appendChild(make("aside", "notes"));
+      notes.append(...words);
+    });
+    section.after(...made.slice(1));
+  }
+
+  // Text that is still too long for its sheet grows smaller, and in the end can be scrolled.
+  function tighten(sheet) {
+    const body = sheet.querySelector(".body");
+    const over = () => body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1;
+    for (const step of ["tight", "tighter"]) {
+      if (!over()) return;
+      sheet.classList.remove("tight");
+      sheet.classList.add(step);
+    }
+    if (over()) {
+      body.classList.add("scrolls");
+      body.tabIndex = 0;
+      body.dataset.keys = "";
+    }
+  }
+
+  async function start() {
+    const shown = await window.figuresReady;
+    await Promise.all([...document.fonts].map((font) => font.load()));
+    const sections = [...slides.children];
+    for (const section of sections) {
+      const body = section.querySelector(".body");
+      flatten(body);
+      const blocks = [...body.children].flatMap(split);
+      body.replaceChildren(...blocks);
+    }
+    for (const section of sections) layOut(section);
+    const sheets = [...slides.querySelectorAll(".sheet")];
+    sheets.forEach((sheet, number) => {
+      tighten(sheet);
+      sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
+    });
+    document.body.classList.remove("laying-out");
+    const inside = () => document.activeElement?.closest?.(".figure-player, .kernel-bench, [data-keys]");
+    await Reveal.initialize({
+      width: 1280,
+      height: 720,
+      margin: 0,
+      minScale: 0.1,
+      maxScale: 4,
+      center: false,
+      hash: true,
+      slideNumber: false,
+      transition: "none",
+      pdfSeparateFragments: false,
+      pdfMaxPagesPerSlide: 1,
+      keyboardCondition: () => !inside(),
+      plugins: [RevealNotes],
+    });
+    // Where a sheet itself is scrolled, Escape gives the keys back as it does in a figure.
+    slides.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && event.target.matches?.("[data-keys]")) event.target.blur();
+    });
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    return shown;
+  }
+
+  window.deckReady = start();
+})();

@@ -1,0 +1,141 @@
+"""Running a notebook for an export, and saying in one message what went wrong in it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from .errors import ExportError
+
+WIDGETS = "application/vnd.jupyter.widget-state+json"
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_SHOWN_LINES = 12  # of a cell that fails
+
+
+class Executed(NamedTuple):
+    """A notebook with its outputs, the states of its widgets by id, and what ran its kernels."""
+
+    notebook: NotebookNode
+    widgets: dict[str, dict]
+    device: str
+
+
+def read(path: Path) -> NotebookNode:
+    """The notebook in a file.
+
+    Raises:
+        ExportError: there is none, or it is no notebook.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExportError(f"{path}: cannot be read: {error}") from error
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        nbformat.validate(notebook)
+    except Exception as error:  # of JSON, of a schema, of a version
+        first = str(error).strip().split("\n")[0]
+        raise ExportError(f"{path}: this is no notebook: {first}") from error
+    return notebook
+
+
+def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300) -> Executed:
+    """Run all cells of a copy of `notebook` in a fresh kernel.
+
+    Args:
+        name: of the notebook, for messages.
+        folder: where the kernel works.
+        timeout: seconds that a cell may take.
+
+    Raises:
+        ExportError: a cell fails, or the kernel does.
+    """
+    notebook = copy.deepcopy(notebook)
+    own = len(notebook.cells)
+    before, after = (
+        nbformat.v4.new_code_cell(f"__import__('helpers.slides.live').slides.live.{call}()")
+        for call in ("prepare", "finish")
+    )
+    notebook.cells = [before, *notebook.cells, after]
+    kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name=kernel,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    done = -1
+
+    def note(cell, cell_index, **_) -> None:
+        nonlocal done
+        done = cell_index
+
+    client.on_cell_start = note
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise _failed(notebook, done, name, f"{error.ename}: {_plain(error.evalue)}") from error
+    except CellTimeoutError as error:
+        raise _failed(notebook, done, name, f"it took longer than {timeout} s") from error
+    except DeadKernelError as error:
+        raise _failed(notebook, done, name, "the kernel died") from error
+    except Exception as error:  # no such kernel, or none that starts
+        raise ExportError(f"{name}: the kernel {kernel} cannot be used: {error}") from error
+    widgets = notebook.metadata.pop("widgets", {}).get(WIDGETS, {}).get("state", {})
+    widgets = {key: model["state"] | {"_model_name": model["model_name"]}
+               for key, model in widgets.items()}  # fmt: skip
+    said = "".join(output.get("text", "") for output in after.outputs)
+    device = json.loads(said.strip().split("\n")[-1])["device"]
+    notebook.cells = notebook.cells[1 : own + 1]
+    for number, cell in enumerate(notebook.cells):
+        if fault := _fault_inside(cell, widgets):
+            raise _failed(notebook, number, name, fault, before=0)
+    return Executed(notebook, widgets, device)
+
+
+def where(notebook: NotebookNode, number: int, name: str) -> str:
+    """A cell in words: `notebooks/x.ipynb, cell 7 (id 02-06)`."""
+    identity = notebook.cells[number].get("id", "")
+    return f"{name}, cell {number + 1}" + (f" (id {identity})" if identity else "")
+
+
+def _failed(
+    notebook: NotebookNode, number: int, name: str, fault: str, before: int = 1
+) -> ExportError:
+    """The error of a cell; `before` cells stand in front of the notebook's own."""
+    own = notebook.cells[before:-1] if before else notebook.cells
+    if not 0 <= number - before < len(own):
+        return ExportError(f"{name}, in the exporter's own part: {fault}")
+    shown = NotebookNode(cells=own)
+    lines = own[number - before].source.split("\n")
+    more = [f"... ({len(lines) - _SHOWN_LINES} more lines)"] if len(lines) > _SHOWN_LINES else []
+    source = "\n".join(f"    {line}" for line in [*lines[:_SHOWN_LINES], *more])
+    return ExportError(f"{where(shown, number - before, name)}: {fault}\n{source}")
+
+
+def _fault_inside(cell: NotebookNode, widgets: dict[str, dict]) -> str | None:
+    """An error that was caught by a widget, which raises nothing in the kernel."""
+    if cell.cell_type != "code":
+        return None
+    for output in cell.outputs:
+        view = output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
+        waiting = [view["model_id"]] if view else []
+        while waiting:
+            state = widgets.get(waiting.pop(), {})
+            waiting += [child.removeprefix("IPY_MODEL_") for child in state.get("children", [])]
+            for inner in state.get("outputs", []):
+                if inner.get("output_type") == "error":
+                    return f"{inner['ename']}: {_plain(inner['evalue'])}"
+    return None
+
+
+def _plain(text: str) -> str:
+    return _ANSI.sub("", text)

@@ -1,0 +1,90 @@
+"""What the exporter does inside the notebook's own kernel, before and after its cells."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+
+LARGEST_SWEEP = 24  # settings of a bench that are run for a page
+LONGEST_SWEEP = 20.0  # seconds after which a sweep drops the controls that it has not yet turned
+
+
+def prepare() -> None:
+    """Have matplotlib draw SVG, which stays sharp at any size."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is not None:
+        shell.config.InlineBackend.figure_formats = {"svg"}
+
+
+def finish() -> None:
+    """Run the sweeps of all benches, and print as JSON what ran the kernels."""
+    for bench in _benches():
+        sweep(bench)
+    print(json.dumps({"device": device_name()}))
+
+
+def device_name() -> str:
+    """The GPU that the notebook's numbers come from, or the simulator."""
+    try:
+        from helpers import device
+    except ImportError:
+        return ""
+    return device.name() if device.is_gpu else "simulator, no GPU"
+
+
+def _benches() -> list:
+    """The benches that this kernel holds."""
+    import sys
+
+    view = sys.modules.get("helpers.bench_view")
+    if view is None:
+        return []
+    from ipywidgets.widgets import widget
+
+    return [one for one in list(widget._instances.values()) if isinstance(one, view.Bench)]
+
+
+def choose(controls: Sequence, most: int = LARGEST_SWEEP) -> dict[str, tuple]:
+    """The controls that a page can turn: parameters first, then sizes, while the product is small.
+
+    Args:
+        controls: `name`, `choices` and `kind` of each, in the order of the bench.
+        most: largest number of settings.
+    """
+    chosen: dict[str, tuple] = {}
+    for kind in ("parameter", "size"):
+        for control in controls:
+            count = math.prod(map(len, chosen.values())) * len(control.choices)
+            if control.kind == kind and len(control.choices) > 1 and count <= most:
+                chosen[control.name] = tuple(control.choices)
+    return chosen
+
+
+def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> None:
+    """Give a bench the results of all settings of a few controls, for a page without Python."""
+    from helpers import bench_html
+    from helpers.bench import sweep_results
+
+    session = bench._session
+    controls = session.controls
+    began = time.perf_counter()
+    settings = dict(session.settings)
+    sweep_results(session.subject, {}, settings, time=False)
+    one = time.perf_counter() - began
+    chosen = choose(controls, max(2, min(most, int(longest / max(one, 1e-3)))))
+    results = [result.data() for result in sweep_results(session.subject, chosen, settings)]
+    described = [
+        bench_html.describe(c.name, chosen[c.name], c.description, c.kind)
+        for c in controls
+        if c.name in chosen
+    ]
+    state = bench_html.model(results, described)
+    session.close()
+    with bench.hold_sync():
+        bench.controls = state["controls"]
+        bench.sweep = state["sweep"]
+        bench.wanted = {"request": session.request, "settings": settings}

@@ -1,0 +1,79 @@
+"""Maths as SVG, drawn at export, so that a page shows it with no script and no maths font.
+
+Glyphs come from STIX Two Math, which ziamath carries. Each is drawn once a page, as a symbol, and
+used by every formula; a formula's extent is in em, so that it grows with the text around it.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import ziamath
+
+_SIZE = 20.0  # pixels at which formulas are laid out; any would do
+_SYMBOL = re.compile(r'<symbol id="([^"]+)".*?</symbol>', re.S)
+
+
+class MathsError(ValueError):
+    """A formula that cannot be read; the message quotes it."""
+
+
+class Maths:
+    """Draws formulas and keeps the glyphs that they use."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, str] = {}
+        self._drawn: dict[tuple[str, bool], str] = {}
+
+    def svg(self, tex: str, display: bool = False) -> str:
+        """A formula as inline SVG whose baseline is that of the text.
+
+        Args:
+            tex: LaTeX without dollars.
+            display: set on a line of its own, with limits above and below.
+
+        Raises:
+            MathsError: ziamath cannot read it.
+        """
+        tex = " ".join(tex.split())
+        if (tex, display) not in self._drawn:
+            self._drawn[tex, display] = self._draw(tex, display)
+        return self._drawn[tex, display]
+
+    def symbols(self) -> str:
+        """The glyphs, unseen, to stand once anywhere in the page."""
+        if not self._symbols:
+            return ""
+        return (
+            '<svg aria-hidden="true" width="0" height="0" style="position:absolute">'
+            f"{''.join(self._symbols.values())}</svg>"
+        )
+
+    def _draw(self, tex: str, display: bool) -> str:
+        try:
+            drawn = ziamath.Latex(tex, size=_SIZE, inline=not display)
+            svg = drawn.svg()
+        except Exception as error:  # ziamath raises whatever its parser met
+            raise MathsError(f"the formula {tex!r} cannot be read: {error!r}") from error
+        box = re.match(r'<svg[^>]*viewBox="([^"]+)"[^>]*>', svg)
+        assert box is not None
+        left, top, width, height = map(float, box[1].split())
+        for symbol in _SYMBOL.finditer(svg):
+            # Brackets are put together for one formula: the same name may stand for other shapes.
+            name = symbol[1]
+            held = self._symbols.get(name)
+            if held is not None and held != symbol[0]:
+                name = f"{name}-{len(self._symbols)}"
+            self._symbols[name] = symbol[0].replace(f'id="{symbol[1]}"', f'id="{name}"', 1)
+            if name != symbol[1]:
+                svg = svg.replace(f'href="#{symbol[1]}"', f'href="#{name}"')
+        inside = _SYMBOL.sub("", svg[box.end() : svg.rindex("</svg>")])
+        inside = re.sub(r'(fill|stroke)="black"', r'\1="currentColor"', inside)
+        below = top + height  # from the baseline, which is at 0, down to the lower edge
+        return (
+            f'<svg class="maths" role="img" aria-label="{escape(tex)}" '
+            f'viewBox="{left:g} {top:g} {width:g} {height:g}" '
+            f'style="width:{width / _SIZE:.3f}em;height:{height / _SIZE:.3f}em;'
+            f'vertical-align:{-below / _SIZE:.3f}em">{inside}</svg>'
+        )

@@ -1,0 +1,159 @@
+"""What cells show, as HTML: the richest form that a page without a kernel can carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+from .maths import Maths
+from .prose import to_html
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
+_SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
+_FIGURE = re.compile(r"<svg\b|<img\b|<figure\b", re.I)
+
+
+class Shown(NamedTuple):
+    """One output.
+
+    Attributes:
+        kind: `figure`, `bench`, `listing`, `table`, `text` or `html`.
+        html: without its style sheets.
+    """
+
+    kind: str
+    html: str
+
+
+class Outputs:
+    """Turns outputs into HTML, and collects what the page has to hold for them.
+
+    Args:
+        widgets: states of the notebook's widgets, by id.
+        maths: draws the formulas of the page.
+        folder: where relative addresses start.
+
+    Attributes:
+        styles: style sheets that outputs brought along, each once.
+        embedded: ids of the widgets whose modules the page runs, in the order of their places.
+    """
+
+    def __init__(self, widgets: Mapping[str, dict], maths: Maths, folder: Path):
+        self._widgets, self._maths, self._folder = widgets, maths, folder
+        self.styles: dict[str, None] = {}
+        self.embedded: list[str] = []
+
+    def of(self, cell: NotebookNode) -> list[Shown]:
+        """All that a code cell shows; a widget that is shown twice in a cell counts once."""
+        shown: list[Shown] = []
+        for output in cell.get("outputs", []):
+            for one in self._of(output):
+                # Two prints in a row are one text.
+                if one.kind == "text" and shown and shown[-1].kind == "text":
+                    both = shown.pop().html + one.html
+                    one = Shown("text", both.replace('</pre><pre class="lines">', "\n"))
+                shown.append(one)
+        return shown
+
+    def _of(self, output: Mapping) -> Iterator[Shown]:
+        kind = output["output_type"]
+        if kind == "stream":
+            if text := output["text"].strip("\n"):
+                yield _text(text)
+            return
+        if kind == "error":
+            yield _text(f"{output['ename']}: {output['evalue']}")
+            return
+        data = output["data"]
+        if VIEW in data:
+            found = list(self._widget(data[VIEW]["model_id"]))
+            if found:
+                yield from found
+                return
+        yield from self._static(data)
+
+    def _static(self, data: Mapping) -> Iterator[Shown]:
+        if "text/html" in data:
+            yield self._html(data["text/html"])
+        elif "image/svg+xml" in data:
+            svg = data["image/svg+xml"]
+            svg = svg[svg.index("<svg") :]
+            yield Shown("figure", f'<div class="kernel-figure plain">{_SCRIPT.sub("", svg)}</div>')
+        elif "image/png" in data or "image/jpeg" in data:
+            kind = "image/png" if "image/png" in data else "image/jpeg"
+            content = data[kind].replace("\n", "")
+            yield Shown("figure", f'<img alt="" src="data:{kind};base64,{content}">')
+        elif "text/latex" in data:
+            yield Shown("html", to_html(data["text/latex"], self._maths, self._folder))
+        elif "text/markdown" in data:
+            yield Shown("html", to_html(data["text/markdown"], self._maths, self._folder))
+        elif text := data.get("text/plain", "").strip("\n"):
+            yield _text(text)
+
+    def _html(self, html: str) -> Shown:
+        for sheet in _STYLE.findall(html):
+            self.styles.setdefault(sheet)
+        html = _SCRIPT.sub("", _STYLE.sub("", html)).strip()
+        if 'class="kernel-listing' in html:
+            kind = "listing"
+        elif re.match(r"<table\b", html):
+            kind = "table"
+        elif _FIGURE.search(html):
+            kind = "figure"
+        else:
+            kind = "html"
+        return Shown(kind, html)
+
+    def _widget(self, identity: str) -> Iterator[Shown]:
+        """A widget: run in the page if it is a module, otherwise what it last showed."""
+        state = self._widgets.get(identity)
+        if state is None:
+            return
+        if "_esm" in state:
+            name = state["_anywidget_id"].rsplit(".", 1)[-1]
+            if name == "Bench" and not state.get("sweep"):
+                return  # its HTML says what it found
+            place = f'<div class="figure-embedded" data-figure="{len(self.embedded)}"></div>'
+            self.embedded.append(identity)
+            yield Shown("bench" if name == "Bench" else "figure", place)
+            return
+        if state.get("_model_name") in ("HTMLModel", "HTMLMathModel"):
+            yield self._html(state.get("value", ""))
+            return
+        children = [child.removeprefix("IPY_MODEL_") for child in state.get("children", [])]
+        controls = []
+        for child in children:
+            model = self._widgets.get(child, {})
+            if "outputs" in model:
+                for output in model["outputs"]:
+                    yield from self._of(output)
+            elif "children" in model or "_esm" in model:
+                yield from self._widget(child)
+            elif model.get("description"):
+                controls.append((model["description"], _value(model)))
+        if controls:
+            pairs = " · ".join(f"{escape(name)} = {escape(value)}" for name, value in controls)
+            yield Shown("settings", f'<p class="settings">{pairs}</p>')
+
+
+def _value(model: Mapping) -> str:
+    """What a control is set to."""
+    if "_options_labels" in model and model.get("index") is not None:
+        return str(model["_options_labels"][model["index"]])
+    value = model.get("value", "")
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text(text: str) -> Shown:
+    lines = escape(_ANSI.sub("", text).expandtabs(8), quote=False).split("\n")
+    return Shown(
+        "text",
+        '<pre class="lines">' + "\n".join(f"<span>{line}</span>" for line in lines) + "</pre>",
+    )
