@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_bench import TRANSPOSE
+from bench_problems import TRANSPOSE
 from test_browser import THEMES, Lab, run_all, screenshots, shoot  # noqa: F401 (a fixture)
 
 from helpers import bench_html
