@@ -41,7 +41,11 @@ class LadderTimes(Table):
         self._recorded = {name: times for name, times in kept.items() if times}
         sizes = sorted({n for t in (*measured.values(), *self._recorded.values()) for n in t})
         rows = [
-            (gpu, name, *(timing._milliseconds(times.get(n)) for n in sizes))
+            (
+                gpu.removeprefix("NVIDIA "),
+                name,
+                *(timing._milliseconds(times.get(n)) for n in sizes),
+            )
             for gpu, by_rung in self._sources()
             for name, times in by_rung.items()
         ]
