@@ -41,18 +41,16 @@ class LadderTimes(Table):
         self._recorded = {name: times for name, times in kept.items() if times}
         sizes = sorted({n for t in (*measured.values(), *self._recorded.values()) for n in t})
         rows = [
-            (
-                gpu.removeprefix("NVIDIA "),
-                name,
-                *(timing._milliseconds(times.get(n)) for n in sizes),
-            )
+            (gpu, name, *(timing._milliseconds(times.get(n)) for n in sizes))
             for gpu, by_rung in self._sources()
             for name, times in by_rung.items()
         ]
         protocol = timing.PROTOCOL if device or not recorded else recorded.protocol
         notes = [] if device else [timing.NO_TIMES]
         notes += [f"Milliseconds, d = {D}: {protocol}."] if rows else []
-        headings = ("GPU", "rung", *(f"N = {n:,}" for n in sizes))
+        # One "N =" is enough, and leaves room for the names of the rungs.
+        numbers = (f"{n:,}" if place else f"N = {n:,}" for place, n in enumerate(sizes))
+        headings = ("GPU", "rung", *numbers)
         super().__init__(headings, rows, " ".join(notes))
 
     def _sources(self) -> list[tuple[str, ByRung]]:
