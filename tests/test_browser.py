@@ -21,7 +21,10 @@ import pytest
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = ["00_start_here", "02_naive_kernels"]
+CHAPTERS = [
+    "00_start_here", "02_naive_kernels", "03_tiling", "04_parallel_reduction",
+    "05_thread_coarsening", "06_coalescing", "07_bank_conflicts",
+]  # fmt: skip
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SETTINGS = {
     # All cells are in the page at once, or those out of sight could not be looked at.
@@ -183,12 +186,16 @@ def test_run_all(lab, page, screenshots, chapter, theme):
     assert counters.count() >= 1
     heads = counters.first.locator("[role=columnheader]").all_inner_texts()
     assert any("sectors" in head for head in heads), heads
-    figures = page.locator(".jp-OutputArea .kernel-figure svg")
+    # The picture of each: a player's controls are SVG as well.
+    figures = page.locator(
+        ".jp-OutputArea .kernel-figure svg, .jp-OutputArea .figure-player svg[role=img]"
+    )
     assert figures.count() >= 3
     for n in range(figures.count()):
         box = figures.nth(n).bounding_box()
         assert box and box["width"] > 200 and box["height"] > 100
-    assert page.locator(".jp-OutputArea .widget-dropdown select").count() >= 1
+    controls = page.locator(".jp-OutputArea .widget-dropdown select, .jp-OutputArea .kernel-bench")
+    assert controls.count() >= 1
     for cell in saved(lab, page, chapter):
         for output in cell.outputs:
             assert output.output_type != "error", output.get("evalue")

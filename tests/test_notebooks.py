@@ -14,9 +14,12 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 # What the outputs of a chapter hold among other things: figures, and counters beside the source.
 SHOWN = dict.fromkeys(
-    ("00_start_here", "02_naive_kernels"),
+    (
+        "00_start_here", "02_naive_kernels", "03_tiling", "04_parallel_reduction",
+        "05_thread_coarsening", "06_coalescing", "07_bank_conflicts",
+    ),
     ('class="kernel-figure"', 'class="kernel-listing kl-counted"'),
-)
+)  # fmt: skip
 SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
