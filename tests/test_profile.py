@@ -1,4 +1,4 @@
-"""The profile lens: what it asks Nsight Compute, what it makes of the answer, why it may not ask."""
+"""The profile lens: what Nsight Compute is asked, what is made of its answer, and why it is not."""
 
 from __future__ import annotations
 
