@@ -185,7 +185,7 @@ def test_run_all(lab, page, screenshots, chapter, theme):
     counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
     assert counters.count() >= 1
     heads = counters.first.locator("[role=columnheader]").all_inner_texts()
-    assert any("sectors" in head for head in heads), heads
+    assert any("sectors" in head or "wavefronts" in head for head in heads), heads
     # The picture of each: a player's controls are SVG as well.
     figures = page.locator(
         ".jp-OutputArea .kernel-figure svg, .jp-OutputArea .figure-player svg[role=img]"
