@@ -126,7 +126,7 @@ def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whol
 
 
 def _code(cell: NotebookNode, fragment: str, folded: bool) -> str:
-    html = highlight(cell.source)
+    html = highlight(re.sub(r"\n{3,}", "\n\n", cell.source))
     if folded:
         html = f"<details><summary>Set-up</summary>{html}</details>"
     return f'<div class="block code{fragment}">{html}</div>'

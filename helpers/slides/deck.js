@@ -42,6 +42,25 @@
     }
   }
 
+  // What a widget is set to stands under its picture. Code that only calls for a listing is for the
+  // speaker: the listing says itself what it is.
+  function arrange(section, body) {
+    for (const settings of body.querySelectorAll(":scope > .settings")) {
+      const next = settings.nextElementSibling;
+      if (next?.matches(".figure")) next.after(settings);
+    }
+    for (const listing of body.querySelectorAll(":scope > .listing[data-output]")) {
+      const code = listing.previousElementSibling;
+      if (code?.matches(".code") && code.querySelectorAll("pre.lines > span").length <= 4) tell(section, code);
+    }
+  }
+
+  // Move something into the speaker's notes.
+  function tell(section, ...nodes) {
+    const notes = section.querySelector("aside.notes") ?? section.appendChild(make("aside", "notes"));
+    notes.append(...nodes);
+  }
+
   // Where to cut `texts` into pieces of at most `most` lines: evenly, rather at blank lines and
   // rather where the indentation is small.
   function cuts(texts, most) {
@@ -112,8 +131,14 @@
         const copy = listing.cloneNode(false);
         const inner = table.cloneNode(false);
         if (head) inner.append(head.cloneNode(true));
+        const empty = (row) => !row.querySelector(".kl-c").textContent.trim();
+        while (piece.length > 1 && empty(piece[0])) piece.shift();
+        while (piece.length > 1 && empty(piece.at(-1))) piece.pop();
         inner.append(...piece);
-        if (sums && n === count - 1) inner.append(sums);
+        if (sums && n === count - 1) {
+          sums.querySelector(".kl-c").textContent = "sum of all lines";
+          inner.append(sums);
+        }
         copy.append(listing.querySelector(".kl-title").cloneNode(true), inner);
         return copy;
       });
@@ -217,15 +242,41 @@
     if (texts.some((one) => !one.prose)) return false;
     const alone = scaleIn(holder.figure, room.width, room.height) * holder.figure.width;
     const width = room.width - alone - 2 * GAP;
-    if (width < BESIDE) return false;
-    const column = make("div", "beside-measure", ...texts.map((one) => one.node.cloneNode(true)));
+    if (width < BESIDE || heightAt(texts, width, room) > room.height) return false;
+    page.beside = true;
+    return true;
+  }
+
+  function heightAt(entries, width, room) {
+    const column = make("div", "beside-measure", ...entries.map((one) => one.node.cloneNode(true)));
     column.style.width = `${width}px`;
     room.body.append(column);
     const height = column.offsetHeight;
     column.remove();
-    if (height > room.height) return false;
-    page.beside = true;
-    return true;
+    return height;
+  }
+
+  // A narrow table takes the text that follows it to its side, where that saves a sheet or height.
+  function besideTables(blocks, body) {
+    const found = [];
+    for (const block of blocks) {
+      const table = found.at(-1);
+      const wide = (node) => node.querySelector("table")?.offsetWidth ?? Infinity;
+      const joins = table?.matches(".table") && block.matches(".prose") && !block.matches(".fragment");
+      if (joins && wide(table) < 0.45 * body.clientWidth && table.offsetHeight > 180) {
+        const pair = make("div", "block pair");
+        table.replaceWith(pair);
+        const column = make("div", "column", block);
+        pair.append(table, column);
+        found[found.length - 1] = pair;
+      } else if (table?.matches(".pair") && block.matches(".prose") && !block.matches(".fragment") &&
+          table.lastElementChild.offsetHeight + block.offsetHeight < table.firstElementChild.offsetHeight) {
+        table.lastElementChild.append(block);
+      } else {
+        found.push(block);
+      }
+    }
+    return found;
   }
 
   function entryOf(block) {
@@ -244,7 +295,7 @@
     };
   }
 
-  function sheetFor(section, page, number, count) {
+  function sheetFor(section, page, number) {
     const made = number ? section.cloneNode(false) : section;
     const sheet = section.querySelector(".sheet");
     let body = sheet.querySelector(".body");
@@ -254,18 +305,13 @@
       made.append(copy);
       made.removeAttribute("id");
       body = copy.querySelector(".body");
-      copy.classList.remove("opening");
+      copy.classList.add(...[...sheet.classList].filter((name) => name !== "opening"));
     }
     body.replaceChildren(...page.blocks.map((entry) => entry.node));
     if (page.beside && page.figure) {
       const texts = page.blocks.filter((entry) => entry !== page.figure).map((entry) => entry.node);
       body.classList.add("beside");
       body.replaceChildren(page.figure.node, make("div", "column", ...texts));
-    }
-    page.body = body;
-    if (count > 1) {
-      const part = make("span", "title-part", `${number + 1} / ${count}`);
-      body.parentElement.querySelector(".title")?.append(part);
     }
     return made;
   }
@@ -280,28 +326,74 @@
     node.style.setProperty("--figure-width", `${Math.floor(width)}px`);
   }
 
+  // A last sheet with a sentence or two on it is no slide: rather smaller text, or a fuller last one.
+  function dealWell(section, body) {
+    const sheet = section.querySelector(".sheet");
+    const room = () => ({ body, width: body.clientWidth, height: body.clientHeight });
+    const blocks = [...body.children];
+    const pages = deal(blocks.map(entryOf), room());
+    const lonely = () => pages.length > 1 && pages.at(-1).blocks.every((entry) => entry.prose) &&
+      pages.at(-1).height < 0.3 * body.clientHeight;
+    if (!lonely()) return pages;
+    sheet.classList.add("tight");
+    const closer = deal(blocks.map(entryOf), room());
+    if (closer.length < pages.length) return closer;
+    sheet.classList.remove("tight");
+    const before = pages.at(-2);
+    while (lonely() && before.blocks.length > 2 && before.blocks.at(-1).prose) {
+      pages.at(-1).blocks.unshift(before.blocks.pop());
+    }
+    return pages;
+  }
+
   function layOut(section) {
     const body = section.querySelector(".body");
+    let pages = dealWell(section, body);
+    // A sheet of nothing but the code that draws the next one's figure goes into the notes.
+    const drawing = pages.filter((page, number) =>
+      pages[number + 1]?.blocks[0].figure && page.blocks.every((entry) => entry.code));
+    if (drawing.length) {
+      tell(section, ...drawing.flatMap((page) => page.blocks.map((entry) => entry.node)));
+      pages = dealWell(section, body);
+    }
     const room = { body, width: body.clientWidth, height: body.clientHeight };
-    const pages = deal([...body.children].map(entryOf), room);
-    const made = pages.map((page, number) => sheetFor(section, page, number, pages.length));
-    for (const page of pages) size(page, room);
+    const made = pages.map((page, number) => sheetFor(section, page, number));
+    made.forEach((one, number) => {
+      const part = make("span", "title-part", `${number + 1} / ${made.length}`);
+      if (made.length > 1) one.querySelector(".title")?.append(part);
+    });
+    for (const page of pages) {
+      size(page, room);
+      // What opens a sheet is not waited for.
+      if (page.blocks[0]?.node.matches(".answer")) page.blocks[0].node.classList.remove("fragment");
+    }
     // What explains a figure from the next sheet on is at hand in the speaker's notes.
     pages.forEach((page, number) => {
       const next = pages[number + 1];
       if (!page.figure || !next) return;
       const words = next.blocks.filter((entry) => entry.prose).map((entry) => entry.node.cloneNode(true));
       if (!words.length) return;
-      const notes = made[number].querySelector("aside.notes") ?? made[number].appendChild(make("aside", "notes"));
-      notes.append(...words);
+      tell(made[number], ...words);
     });
     section.after(...made.slice(1));
   }
 
-  // Text that is still too long for its sheet grows smaller, and in the end can be scrolled.
-  function tighten(sheet) {
+  // Text with much room grows. Text that is still too long grows smaller, and in the end can be
+  // scrolled.
+  function fill(sheet) {
     const body = sheet.querySelector(".body");
     const over = () => body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1;
+    const whole = body.querySelector(":scope > .figure, :scope > .bench");
+    sheet.classList.remove("tight");
+    if (whole && over()) sheet.classList.add("tight");
+    if (!whole) {
+      const statement = [...body.children].every((block) => block.matches(".prose, .answer"));
+      for (const size of statement ? ["statement", "roomy"] : ["roomy"]) {
+        sheet.classList.add(size);
+        if (!over() && !(size === "statement" && body.clientHeight > 400)) break;
+        sheet.classList.remove(size);
+      }
+    }
     for (const step of ["tight", "tighter"]) {
       if (!over()) return;
       sheet.classList.remove("tight");
@@ -321,13 +413,18 @@
     for (const section of sections) {
       const body = section.querySelector(".body");
       flatten(body);
+      arrange(section, body);
       const blocks = [...body.children].flatMap(split);
       body.replaceChildren(...blocks);
+    }
+    for (const section of sections) {
+      const body = section.querySelector(".body");
+      besideTables([...body.children], body);
     }
     for (const section of sections) layOut(section);
     const sheets = [...slides.querySelectorAll(".sheet")];
     sheets.forEach((sheet, number) => {
-      tighten(sheet);
+      fill(sheet);
       sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
     });
     document.body.classList.remove("laying-out");

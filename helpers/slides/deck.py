@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from html import escape
@@ -39,7 +40,7 @@ def deck(chapter: Chapter) -> str:
     theme = re.sub(r"@import[^;]+;", "", _read("dist/theme/white.css"))
     styles = [
         _read("dist/reveal.css"), theme, *chapter.outputs.styles,
-        _HERE.joinpath("deck.css").read_text("utf-8"), fonts.css(sections + chapter.title),
+        _HERE.joinpath("deck.css").read_text("utf-8"), fonts.css(sections + chapter.title + words(chapter)),
     ]  # fmt: skip
     return page(
         chapter.title,
@@ -70,6 +71,12 @@ def embed(chapter: Chapter) -> Embedded:
         words = state.get("alt") or state.get("name") or state.get("title") or "This figure"
         shown.append(Shown(name, state["_esm"], state.get("_css", ""), values, words))
     return embed_shown(shown)
+
+
+def words(chapter: Chapter) -> str:
+    """All characters that the chapter's widgets may write."""
+    states = [chapter.widgets[identity] for identity in chapter.outputs.embedded]
+    return json.dumps(states, ensure_ascii=False)
 
 
 def page(title: str, head: str, body: str, policy: str, kind: str = "") -> str:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from . import fonts
 from .chapter import Chapter
-from .deck import embed, page, policy
+from .deck import embed, page, policy, words
 
 _CSS = files(__package__).joinpath("page.css")
 
@@ -23,7 +23,7 @@ def reading_page(chapter: Chapter) -> str:
         if slide.notes:
             parts.append(f'<aside class="notes">{"".join(slide.notes)}</aside>')
     text = "\n".join(parts)
-    styles = [*chapter.outputs.styles, _CSS.read_text("utf-8"), fonts.css(text)]
+    styles = [*chapter.outputs.styles, _CSS.read_text("utf-8"), fonts.css(text + words(chapter))]
     device = f'<p class="device">Numbers: {escape(chapter.device)}</p>' if chapter.device else ""
     return page(
         chapter.title,

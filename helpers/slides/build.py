@@ -1,0 +1,173 @@
+"""Every chapter as a deck: one HTML file each, a PDF where Chromium is present, and a start page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+
+from . import fonts
+from .chapter import Chapter, chapter
+from .deck import deck, page, policy
+from .errors import ExportError
+from .execute import execute, read
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_PDF_SECONDS = 120
+_CSS = """
+:root { color-scheme: light; } html { background: #fff; color: #1c2026; }
+body { margin: 0; font: 22px/1.4 "Deck Sans", Arial, sans-serif; }
+main { max-width: 900px; margin: 0 auto; padding: 56px 24px; }
+h1 { font-size: 44px; line-height: 1.1; margin: 0 0 8px; } p { color: #5b6470; margin: 0 0 28px; }
+ol { list-style: none; margin: 0; padding: 0; border-top: 1px solid #d5dae1; }
+li { display: flex; gap: 20px; padding: 12px 4px; border-bottom: 1px solid #d5dae1; }
+li > span { color: #5b6470; font-variant-numeric: tabular-nums; }
+a { color: #0072b2; text-decoration: none; } a:hover, a:focus-visible { text-decoration: underline; }
+li > a:first-of-type { flex: 1; font-weight: 600; } .keys { margin-top: 32px; font-size: 18px; }
+"""
+_KEYS = (
+    "Arrow keys turn slides, S opens the speaker view, Escape the overview, F fills the screen. In a "
+    "figure or a bench the arrow keys are its own until Escape is pressed."
+)
+
+
+def build(
+    notebooks: Sequence[Path],
+    folder: Path,
+    *,
+    pdf: bool = True,
+    say: Callable[[str], None] = print,
+) -> list[Path]:
+    """Write a deck for each notebook and the start page, `index.html`.
+
+    Args:
+        notebooks: their files.
+        folder: where the decks go; made if it is not there.
+        pdf: whether to print each deck as well; it is left out where there is no Chromium.
+        say: told what happens, a line each.
+
+    Raises:
+        ExportError: a notebook cannot be exported; of this one nothing is written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    browser = chromium() if pdf else None
+    if pdf and browser is None:
+        say("Chromium is not on this machine: the decks are made, their PDFs are not.")
+    made: list[tuple[Path, Chapter]] = []
+    for number, path in enumerate(notebooks, 1):
+        began = time.perf_counter()
+        say(f"[{number}/{len(notebooks)}] {path.stem} ...")
+        one = _chapter(path)
+        target = folder / f"{path.stem}.html"
+        write(target, deck(one))
+        done = f"{target.stat().st_size / 2**20:.2f} MB"
+        if browser is not None:
+            print_pdf(browser, target)
+            done += " and a PDF"
+        made.append((target, one))
+        say(f"        {target.name}: {done}, {time.perf_counter() - began:.0f} s")
+    write(folder / "index.html", start_page(made))
+    return [target for target, _ in made]
+
+
+def _chapter(path: Path) -> Chapter:
+    executed = execute(read(path), str(path), path.parent)
+    return chapter(executed, path.stem, path.parent)
+
+
+def write(path: Path, text: str) -> None:
+    """Put a file in its place whole, or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def chromium() -> str | None:
+    """The Chromium of this machine, if there is one."""
+    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+
+
+def print_pdf(browser: str, deck: Path) -> Path:
+    """Print a deck, one page a slide, to a PDF beside it.
+
+    Raises:
+        ExportError: Chromium prints nothing.
+    """
+    target = deck.with_suffix(".pdf")
+    with tempfile.TemporaryDirectory() as scratch:
+        printed = Path(scratch) / "deck.pdf"
+        command = [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={scratch}/profile", "--no-pdf-header-footer",
+            "--virtual-time-budget=15000", f"--print-to-pdf={printed}",
+            f"{deck.resolve().as_uri()}?print-pdf",
+        ]  # fmt: skip
+        try:
+            subprocess.run(command, capture_output=True, timeout=_PDF_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            pass
+        if not printed.is_file() or printed.stat().st_size == 0:
+            raise ExportError(f"{deck.name}: {browser} printed no PDF within {_PDF_SECONDS} s.")
+        shutil.copyfile(printed, target)
+    return target
+
+
+def start_page(decks: Sequence[tuple[Path, Chapter]]) -> str:
+    """The page that lists the decks, each with its PDF if there is one."""
+    items = []
+    for path, one in decks:
+        number = path.stem.split("_")[0]
+        pdf = path.with_suffix(".pdf")
+        printed = f'<a href="{escape(pdf.name)}">PDF</a>' if pdf.exists() else ""
+        items.append(
+            f'<li><span>{escape(number)}</span><a href="{escape(path.name)}">'
+            f"{escape(one.title)}</a>{printed}</li>"
+        )
+    devices = " and ".join(dict.fromkeys(one.device for _, one in decks if one.device))
+    numbers = f"<p>The numbers come from: {escape(devices)}.</p>" if devices else ""
+    body = (
+        f"<main><h1>Attention on GPUs</h1>{numbers}<ol>{''.join(items)}</ol>"
+        f'<p class="keys">{_KEYS}</p></main>'
+    )
+    return page(
+        "Attention on GPUs: slides",
+        head=f"<style>{_CSS}{fonts.css(body)}</style>",
+        body=body,
+        policy=policy("default-src 'none'; style-src 'unsafe-inline'", []),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m helpers.slides`; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.slides", description="Make decks of slides from notebooks."
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="all of notebooks/, if left out")
+    parser.add_argument("--to", type=Path, default=Path("slides"), help="the folder of the decks")
+    parser.add_argument("--no-pdf", action="store_true", help="make no PDFs")
+    given = parser.parse_args(arguments)
+    chapters = given.notebooks or sorted(Path("notebooks").glob("*.ipynb"))
+    if not chapters:
+        print("There is no notebook in notebooks/.", file=sys.stderr)
+        return 1
+    try:
+        build(chapters, given.to, pdf=not given.no_pdf, say=lambda text: print(text, flush=True))
+    except ExportError as error:
+        print(f"\nNo deck was made of this notebook.\n{error}", file=sys.stderr)
+        return 1
+    print(f"Open {given.to / 'index.html'} in a browser.")
+    return 0
