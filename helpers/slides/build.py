@@ -1,4 +1,4 @@
-"""Every chapter as a deck: one HTML file each, a PDF where Chromium is present, and a start page."""
+"""Every chapter as a deck: an HTML file each, a PDF where Chromium is present, a start page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from html import escape
 from pathlib import Path
 
@@ -29,12 +30,13 @@ h1 { font-size: 44px; line-height: 1.1; margin: 0 0 8px; } p { color: #5b6470; m
 ol { list-style: none; margin: 0; padding: 0; border-top: 1px solid #d5dae1; }
 li { display: flex; gap: 20px; padding: 12px 4px; border-bottom: 1px solid #d5dae1; }
 li > span { color: #5b6470; font-variant-numeric: tabular-nums; }
-a { color: #0072b2; text-decoration: none; } a:hover, a:focus-visible { text-decoration: underline; }
+a { color: #0072b2; text-decoration: none; }
+a:hover, a:focus-visible { text-decoration: underline; }
 li > a:first-of-type { flex: 1; font-weight: 600; } .keys { margin-top: 32px; font-size: 18px; }
 """
 _KEYS = (
-    "Arrow keys turn slides, S opens the speaker view, Escape the overview, F fills the screen. In a "
-    "figure or a bench the arrow keys are its own until Escape is pressed."
+    "Arrow keys turn slides, S opens the speaker view, Escape the overview, F fills the screen. "
+    "In a figure or a bench the arrow keys are its own until Escape is pressed."
 )
 
 
@@ -61,18 +63,24 @@ def build(
     if pdf and browser is None:
         say("Chromium is not on this machine: the decks are made, their PDFs are not.")
     made: list[tuple[Path, Chapter]] = []
-    for number, path in enumerate(notebooks, 1):
-        began = time.perf_counter()
-        say(f"[{number}/{len(notebooks)}] {path.stem} ...")
-        one = _chapter(path)
-        target = folder / f"{path.stem}.html"
-        write(target, deck(one))
-        done = f"{target.stat().st_size / 2**20:.2f} MB"
-        if browser is not None:
-            print_pdf(browser, target)
-            done += " and a PDF"
-        made.append((target, one))
-        say(f"        {target.name}: {done}, {time.perf_counter() - began:.0f} s")
+    # Chromium prints a deck while the next notebook runs.
+    with ThreadPoolExecutor(max_workers=1) as printer:
+        printed: list[Future] = []
+        for number, path in enumerate(notebooks, 1):
+            began = time.perf_counter()
+            say(f"[{number}/{len(notebooks)}] {path.stem} ...")
+            target = folder / f"{path.stem}.html"
+            one = _chapter(path)
+            write(target, deck(one))
+            made.append((target, one))
+            size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
+            say(f"        {target.name}: {size:.2f} MB, {seconds:.0f} s")
+            if browser is not None:
+                printed.append(printer.submit(print_pdf, browser, target))
+        for job in printed:
+            job.result()
+    if printed:
+        say(f"{len(printed)} PDFs are printed.")
     write(folder / "index.html", start_page(made))
     return [target for target, _ in made]
 
@@ -82,12 +90,13 @@ def _chapter(path: Path) -> Chapter:
     return chapter(executed, path.stem, path.parent)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Put a file in its place whole, or not at all."""
+    data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
@@ -122,7 +131,7 @@ def print_pdf(browser: str, deck: Path) -> Path:
             pass
         if not printed.is_file() or printed.stat().st_size == 0:
             raise ExportError(f"{deck.name}: {browser} printed no PDF within {_PDF_SECONDS} s.")
-        shutil.copyfile(printed, target)
+        write(target, printed.read_bytes())
     return target
 
 

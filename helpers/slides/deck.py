@@ -40,7 +40,8 @@ def deck(chapter: Chapter) -> str:
     theme = re.sub(r"@import[^;]+;", "", _read("dist/theme/white.css"))
     styles = [
         _read("dist/reveal.css"), theme, *chapter.outputs.styles,
-        _HERE.joinpath("deck.css").read_text("utf-8"), fonts.css(sections + chapter.title + words(chapter)),
+        _HERE.joinpath("deck.css").read_text("utf-8"),
+        fonts.css(sections + chapter.title + words(chapter)),
     ]  # fmt: skip
     return page(
         chapter.title,
