@@ -3,7 +3,7 @@
 # `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test bench lint format clean
+.PHONY: help lab test bench slides lint format clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -27,14 +27,18 @@ lab: ## open the chapters in JupyterLab
 	@$(BIN)/python tools/lab.py $(ARGS)
 
 test: ## run all tests
-	$(call install,lab test)
-	@$(BIN)/python -m pytest $(ARGS); status=$$?; \
+	$(call install,lab slides test)
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 
 bench: ## time the simulator against plain NumPy
 	$(call install,lab test bench)
 	@if [ -d tests/benchmarks ]; then $(BIN)/python -m tests.benchmarks $(ARGS); \
 	else echo "There are no benchmarks yet: tests/benchmarks is missing."; fi
+
+slides: ## make a deck of every chapter, for a lecture with no network
+	$(call install,lab slides)
+	@$(BIN)/python -m helpers.slides $(ARGS)
 
 lint: ## check style
 	$(call install,lab test)
