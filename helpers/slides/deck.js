@@ -378,6 +378,41 @@
     section.after(...made.slice(1));
   }
 
+  // A bench shows its source or the charts of all settings, in the same place.
+  function addViews(bench) {
+    if (!bench.querySelector(".bench-sweep")) return;
+    const buttons = ["Source", "All settings"].map((name, number) => {
+      const button = make("button", "", name);
+      button.type = "button";
+      button.onclick = () => show(number);
+      return button;
+    });
+    const show = (chosen) => {
+      bench.classList.toggle("bench-charts", chosen === 1);
+      buttons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === chosen)));
+    };
+    const views = make("div", "bench-view", ...buttons);
+    views.setAttribute("role", "group");
+    views.setAttribute("aria-label", "View");
+    bench.append(views);
+    show(0);
+  }
+
+  // The line at fault, or the one that counts most, is in sight when a bench comes up.
+  function showBusiest(bench) {
+    const source = bench.querySelector(".bench-source");
+    if (!source || source.scrollTop) return;
+    const most = (row) => Math.max(0, ...[...row.querySelectorAll(".kl-v")].map(
+      (cell) => Number(cell.textContent.replaceAll(",", ""))));
+    const rows = [...source.querySelectorAll(".kl-row:not(.kl-headings, .kl-sums)")];
+    const line = source.querySelector(".kl-marked") ?? rows.reduce(
+      (best, row) => (most(row) > (best ? most(best) : 0) ? row : best), null);
+    if (!line) return;
+    const scale = source.getBoundingClientRect().height / source.offsetHeight;
+    const below = (line.getBoundingClientRect().bottom - source.getBoundingClientRect().bottom) / scale;
+    source.scrollTop = Math.max(0, below + source.clientHeight / 4);
+  }
+
   // Text with much room grows. Text that is still too long grows smaller, and in the end can be
   // scrolled.
   function fill(sheet) {
@@ -417,6 +452,7 @@
       const blocks = [...body.children].flatMap(split);
       body.replaceChildren(...blocks);
     }
+    for (const bench of slides.querySelectorAll(".kernel-bench")) addViews(bench);
     for (const section of sections) {
       const body = section.querySelector(".body");
       besideTables([...body.children], body);
@@ -444,6 +480,9 @@
       keyboardCondition: () => !inside(),
       plugins: [RevealNotes],
     });
+    const busiest = () => Reveal.getCurrentSlide()?.querySelectorAll(".kernel-bench").forEach(showBusiest);
+    Reveal.on("slidechanged", busiest);
+    busiest();
     // Where a sheet itself is scrolled, Escape gives the keys back as it does in a figure.
     slides.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && event.target.matches?.("[data-keys]")) event.target.blur();

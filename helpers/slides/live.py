@@ -51,23 +51,27 @@ def _benches() -> list:
 def choose(controls: Sequence, most: int = LARGEST_SWEEP) -> dict[str, tuple]:
     """The controls that a page can turn: parameters first, then sizes, while the product is small.
 
+    Those with few choices come first: a switch is an idea, a long list only a number.
+
     Args:
         controls: `name`, `choices` and `kind` of each, in the order of the bench.
         most: largest number of settings.
     """
     chosen: dict[str, tuple] = {}
     for kind in ("parameter", "size"):
-        for control in controls:
+        for control in sorted(controls, key=lambda one: len(one.choices)):
             count = math.prod(map(len, chosen.values())) * len(control.choices)
             if control.kind == kind and len(control.choices) > 1 and count <= most:
                 chosen[control.name] = tuple(control.choices)
-    return chosen
+    return {one.name: chosen[one.name] for one in controls if one.name in chosen}
 
 
 def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> None:
     """Give a bench the results of all settings of a few controls, for a page without Python."""
     from helpers import bench_html
     from helpers.bench import sweep_results
+
+    from .sweep_chart import charts
 
     session = bench._session
     controls = session.controls
@@ -83,6 +87,8 @@ def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> N
         if c.name in chosen
     ]
     state = bench_html.model(results, described)
+    for fragment, chart in zip(state["sweep"], charts(results, list(chosen)), strict=True):
+        fragment["head"] += chart
     session.close()
     with bench.hold_sync():
         bench.controls = state["controls"]
