@@ -120,12 +120,13 @@ def flash_times(
         rates = recording.tflops[shape]
         kept = {name: rates[name] for name in shown if name in rates}
         recorded = recording.device, kept, recording.protocol
+    said = [recording.note] if recording and recorded and recording.note else []
     if not device.is_gpu:
-        return FlashTimes(shape, None, {}, recorded)
+        return FlashTimes(shape, None, {}, recorded, said)
     launches, notes = _launches(rungs, shape)
     times = _interleaved(launches, samples)
     rates = {name: flops(*shape) / ms * 1e-9 for name, ms in times.items()}
-    return FlashTimes(shape, device.name(), rates, recorded, notes, samples)
+    return FlashTimes(shape, device.name(), rates, recorded, [*notes, *said], samples)
 
 
 def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], list[str]]:

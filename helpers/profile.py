@@ -44,6 +44,7 @@ UTILISATION = (
         "smsp__issue_active.avg.pct_of_peak_sustained_active",
         "%",
     ),
+    ("instructions of all warps", "smsp__inst_executed.sum", ""),
     ("L2 cache, busy", "lts__throughput.avg.pct_of_peak_sustained_elapsed", "%"),
     ("GPU memory, busy", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "%"),
     ("warps on a multiprocessor", "sm__warps_active.avg.per_cycle_active", ""),
@@ -114,7 +115,7 @@ class Profile(Table):
         rows = [
             (name.replace("_", " "), _whole(counters.get(name)), _whole(counted.get(name)))
             for name in NCU_METRICS
-            if name != _PLACED_BY_PTXAS and (counters.get(name) or counted.get(name))
+            if name != _PLACED_BY_PTXAS and _occurs(name, counters, counted)
         ]
         for label, metric, unit in UTILISATION:
             if metric in metrics:
@@ -355,6 +356,12 @@ def _plain(reason: str) -> str:
     return reason.replace("_", " ")
 
 
+def _occurs(name: str, *counters: Mapping[str, float]) -> bool:
+    """Whether a counter is worth a row: not zero, or bank conflicts that could have been."""
+    possible = name.replace("bank_conflicts", "wavefronts")
+    return any(c.get(possible) for c in counters)
+
+
 def _whole(value) -> str:
     return "" if value is None else f"{value:,.0f}"
 
@@ -364,7 +371,7 @@ def _with_unit(value: float, unit: str) -> str:
         return f"{value / 1e6:,.3f} ms"
     if unit == "%":
         return f"{value:.1f} %"
-    return f"{value:,.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 class _Module(types.ModuleType):

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = [
     "00_start_here", "02_naive_kernels", "03_tiling", "04_parallel_reduction",
-    "05_thread_coarsening", "06_coalescing", "07_bank_conflicts",
+    "05_thread_coarsening", "06_coalescing", "07_bank_conflicts", "08_flash_attention",
+    "09_swizzling",
 ]  # fmt: skip
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SETTINGS = {

@@ -16,7 +16,8 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SHOWN = dict.fromkeys(
     (
         "00_start_here", "02_naive_kernels", "03_tiling", "04_parallel_reduction",
-        "05_thread_coarsening", "06_coalescing", "07_bank_conflicts",
+        "05_thread_coarsening", "06_coalescing", "07_bank_conflicts", "08_flash_attention",
+        "09_swizzling",
     ),
     ('class="kernel-figure"', 'class="kernel-listing kl-counted"'),
 )  # fmt: skip

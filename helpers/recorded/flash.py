@@ -46,6 +46,7 @@ class FlashRecording:
         date: the day, as year-month-day.
         versions: of the driver, of CUDA and of CuPy.
         protocol: how times were measured, in a sentence.
+        note: what else is to be known of it, in a sentence; may be empty.
         tflops: {(batch, heads, n, d): {name: median}}, of the kernels as they are in `kernels/`
             (baseline, swizzled), of variants of theirs, and of rivals.
         milliseconds: {shape: {name: samples}} that they are the medians of.
@@ -59,6 +60,7 @@ class FlashRecording:
     date: str
     versions: Mapping[str, str]
     protocol: str
+    note: str
     tflops: Mapping[Shape, Mapping[str, float]]
     milliseconds: Mapping[Shape, Mapping[str, list[float]]]
     resources: Mapping[Shape, Mapping[str, Mapping[str, int]]]
@@ -106,6 +108,7 @@ def load_flash(folder: Path = FOLDER) -> FlashRecording | None:
         data["date"],
         data["versions"],
         data["protocol"],
+        data.get("note", ""),
         *(
             {shape: size[what] for shape, size in by_shape.items()}
             for what in ("tflops", "milliseconds", "resources")

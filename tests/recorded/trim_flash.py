@@ -23,7 +23,7 @@ VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy")
 DIGITS = 5
 
 
-def trim(whole: dict) -> dict:
+def trim(whole: dict, note: str = "") -> dict:
     """The recording of `helpers.recorded.flash`, of everything that was recorded.
 
     Raises:
@@ -35,6 +35,7 @@ def trim(whole: dict) -> dict:
         "date": device["date"],
         "versions": {name: device[name] for name in VERSIONS},
         "protocol": timings["protocol"],
+        "note": note,
         "sizes": [
             {
                 "shape": size["shape"],
@@ -93,8 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("whole", type=Path, help="flash.json of record_flash.py")
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--note", default="", help="a sentence that goes with the recording")
     chosen = parser.parse_args()
-    text = json.dumps(trim(json.loads(chosen.whole.read_text("utf-8"))), indent=1)
+    text = json.dumps(trim(json.loads(chosen.whole.read_text("utf-8")), chosen.note), indent=1)
     chosen.out.write_text(text + "\n", "utf-8")
 
 
