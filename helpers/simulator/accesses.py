@@ -161,7 +161,8 @@ def atomic_step(i: Instruction, code):
                 op, kind, view, at, operand, compare, wanted or op == "cas",
                 flush=region is not None,
             )  # fmt: skip
-            if op != "cas" or bool((old == compare).any()):
+            # one that leaves memory as it was, such as a lock tried in vain, is no news
+            if old is None or bool((view[at] != old).any()):
                 S.writes += 1
             if out is not None:
                 out.reshape(-1)[where] = old

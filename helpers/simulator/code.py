@@ -10,6 +10,8 @@ from .ptx import Instruction
 from .steps import compile_step
 from .unrolling import counted_loops
 
+POLLING = frozenset(("volatile", "relaxed", "acquire", "mmio"))
+
 
 class Code:
     """A function made ready to run: the steps of each block, and what ends it."""
@@ -56,6 +58,16 @@ class Code:
             return getter(i, i.operands[-1], np.dtype(np.uint32)), i
         everyone = np.full(1, 0xFFFFFFFF, np.uint32)
         return (lambda S, R: everyone), i
+
+    def polls(self, first: int, last: int) -> bool:
+        """Whether the blocks first to last read what other threads may be about to write."""
+        low, high = min(first, last), max(first, last)
+        blocks = self.graph.blocks
+        return any(
+            i.opcode in ("atom", "call")
+            or (i.opcode == "ld" and not POLLING.isdisjoint(i.modifiers))
+            for i in self.function.instructions[blocks[low].start : blocks[high].end]
+        )
 
     def only_returns(self, block: int) -> bool:
         """Whether nothing but a return stands in a block."""

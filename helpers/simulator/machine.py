@@ -16,6 +16,8 @@ from .control import Control
 from .operands import BOOL
 from .waiting import Parked, release
 
+PATIENCE = 1024  # rounds that a loop may poll memory before other threads get their turn
+
 
 class Machine(Control):
     """Runs the batches of one launch. `S` is the batch in progress."""
@@ -24,7 +26,8 @@ class Machine(Control):
         self.S, self.entry, self.max_steps = S, entry, max_steps
         self.groups: list[Group] = []
         self.parked: list[Parked] = []
-        self.spinning: list[tuple[Group, int]] = []
+        # with S.writes where it saw nothing change, or None: others may have a turn first
+        self.spinning: list[tuple[Group, int | None]] = []
 
     def run(self) -> None:
         """Run the batch to its end."""
@@ -33,12 +36,13 @@ class Machine(Control):
         self.steps_left = self.max_steps
         self.groups = self._start()
         while self.groups or self.parked or self.spinning:
-            if self.spinning and (not self.groups or S.writes != self.spinning[0][1]):
-                self._wake_spinning()
-            if not self.groups:
-                self.groups = release(S, self.parked)
+            if self.spinning:
+                self._wake_spinning(lambda at: at is not None and at != S.writes)
+            if not self.groups and self.parked:
+                self.groups = release(S, self.parked, [g for g, _ in self.spinning])
                 self._restore_full()
-                continue
+            if not self.groups:
+                self._wake_spinning(lambda at: True)
             self._run_lowest()
 
     def _start(self) -> list[Group]:
@@ -59,13 +63,15 @@ class Machine(Control):
             for turn, number in enumerate(turns)
         ]
 
-    def _wake_spinning(self) -> None:
+    def _wake_spinning(self, when) -> None:
+        """Let the threads look again that found nothing new at a number of writes."""
         S = self.S
-        if not self.groups and all(at == S.writes for _, at in self.spinning):
-            group = self.spinning[0][0]
+        woken = [(g, at) for g, at in self.spinning if when(at)]
+        if woken and not self.groups and all(at == S.writes for _, at in woken):
+            group = woken[0][0]
             self._endless(group, group.frame.code.ends[group.block], "waits for ever")
-        self.groups += [g for g, _ in self.spinning]
-        self.spinning = []
+        self.groups += [g for g, _ in woken]
+        self.spinning = [(g, at) for g, at in self.spinning if not when(at)]
 
     def _restore_full(self) -> None:
         if len(self.groups) == 1 and not self.parked and not self.S.exited and not self.spinning:
@@ -180,6 +186,10 @@ class Machine(Control):
                             return
                         if repeats & 15 == 0:
                             snapshot = None
+                    if repeats % PATIENCE == 0 and self._must_yield(code, following, block):
+                        group.block = following
+                        self.spinning.append((group, None))
+                        return
             block = following
             if limit is not None and prefix + (ranks[block],) >= limit:
                 group.block = block
@@ -221,6 +231,11 @@ class Machine(Control):
                 if self.steps_left < 0:
                     self._endless(Group(group.frame, block, mask), code.ends[block], None)
                 rounds = np.where(mask, rounds - chunk, rounds)
+
+    def _must_yield(self, code: Code, first: int, last: int) -> bool:
+        """Whether a loop that counts its rounds may be waiting for threads that wait for it."""
+        others = self.groups or self.parked or self.spinning
+        return bool(others) and code.polls(first, last)
 
     @staticmethod
     def _live(code: Code, block: int, R: list) -> list:

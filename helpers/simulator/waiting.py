@@ -36,19 +36,19 @@ def _shape(S, mask) -> np.ndarray:
     return mask.reshape(S.layout.shape)
 
 
-def release(S, parked: list[Parked]) -> list:
+def release(S, parked: list[Parked], spinning: list) -> list:
     """Groups that may go on now that nothing else can run; empties `parked` of them.
 
     A block's barrier opens when every thread of the block that is still alive has come (or as many
     as it asks
     for); a warp's when every named lane that is alive has. Raises SimulatorError ("barrier") if
-    nothing can go on.
+    nothing can go on and no group is `spinning`, which might yet come.
     """
     from .code import Group
 
     alive = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
-    for p in parked:
-        alive |= _full(S, p.group.mask)
+    for group in [p.group for p in parked] + spinning:
+        alive |= _full(S, group.mask)
     freed: list = []
     for number in dict.fromkeys(p.barrier for p in parked):
         here = [p for p in parked if p.barrier == number]
@@ -76,7 +76,7 @@ def release(S, parked: list[Parked]) -> list:
                 parked.append(p)
         if number != "warp":
             S.arrived = [a for a in S.arrived if a.barrier != number]
-    if not freed:
+    if not freed and not spinning:
         _deadlock(S, parked)
     return freed
 
