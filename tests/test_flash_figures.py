@@ -16,6 +16,8 @@ from helpers.figures.chunks import PATHS, chunk_frames, path_frames, phase_frame
 from helpers.figures.draw import number
 from helpers.figures.fragments import fragments, operands, registers
 from helpers.figures.online_softmax import online_softmax, steps_of
+from helpers.figures.player import Player
+from helpers.figures.player_page import standalone_html
 from helpers.figures.swizzle import latin_squares, run_turn, swizzle_frames
 from helpers.flash import FLASH_BASELINE, FLASH_SWIZZLED
 from helpers.flash_inputs import make_inputs
@@ -152,7 +154,11 @@ def test_a_frame_for_each_lane():
         assert len(numbers) == 8 and len(set(numbers)) == 1
     assert groups[-1].get("class") == "lane on" and groups[-1][-1].text == "13"
     assert "lane % 4 = 1" in " ".join(texts(frames[13].svg))
-    assert "of A: a[0] row 3, columns 2–3, a[1] row 11" in frames[13].caption
+    assert frames[13].caption == (
+        "Lane 13 holds of A rows 3, 11 and columns 2–3, 10–11; of B rows 2–3, 10–11 and column 3; "
+        "of C rows 3, 11 and columns 2–3."
+    )
+    assert "row 11, columns 10–11" in texts(frames[13].svg)
     assert registers(operands()[1], 13) == ["rows 2–3, column 3", "rows 10–11, column 3"]
 
 
@@ -276,6 +282,22 @@ def test_latin_squares():
 
 
 # ------------------------------------------------------------------ layout
+
+
+@pytest.mark.browser
+def test_pointing_at_a_cell_marks_its_lane(page, tmp_path):
+    """In the player, by rules that hold for the frame alone."""
+    path = tmp_path / "fragments.html"
+    path.write_text(standalone_html([Player(fragments(), index=3)], "Fragments"), "utf-8")
+    page.goto(path.as_uri())
+    page.locator("g.lane").first.wait_for()
+    width = "g => getComputedStyle(g.querySelector('path')).strokeWidth"
+    lane = page.locator("g.lane").filter(has_text="17")
+    assert lane.count() == 1 and lane.evaluate(width) == "1px"
+    lane.locator("text").nth(6).hover()  # of C
+    assert lane.evaluate(width) == "3px"
+    other = page.locator("g.lane").filter(has_text="18")
+    assert other.evaluate(width) == "1px"
 
 
 @pytest.mark.browser

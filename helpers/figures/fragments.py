@@ -13,6 +13,7 @@ from svg import G, Path, Style, Text
 
 from helpers.simulator.tensor_cores import fragment_layout
 
+from .chunks import ranges
 from .draw import MONO, SMALL, SMALLEST, Canvas, Frame, text_width
 from .events import LANES
 from .palette import colour
@@ -96,7 +97,7 @@ def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
     for other in [*(n for n in range(LANES) if n != lane), lane]:
         canvas.add(_cells(found, grids, other, marked=other == lane))
     _list(canvas, found, grids, lane)
-    said = "; ".join(f"of {operand.name}: {', '.join(_named(operand, lane))}" for operand in found)
+    said = "; ".join(_said(operand, lane) for operand in found)
     return canvas.frame(f"Lane {lane} holds {said}.")
 
 
@@ -138,10 +139,13 @@ def _around(grid: Grid, places) -> tuple[float, float, float, float]:
     return left, top, right - left, bottom - top
 
 
-def _named(operand: Operand, lane: int) -> list[str]:
-    """Registers of a lane with their names: one register for two 16-bit elements, or two floats."""
-    names = _names(operand)
-    return [f"{name} {text}" for name, text in zip(names, registers(operand, lane), strict=True)]
+def _said(operand: Operand, lane: int) -> str:
+    """All that a lane holds of a matrix; its rows and columns cross in every element."""
+    parts = []
+    for name, numbers in (("row", operand.rows), ("column", operand.columns)):
+        mine = sorted(set(map(int, numbers[:, lane])))
+        parts.append(f"{name}{'s' * (len(mine) > 1)} {ranges(mine)}")
+    return f"of {operand.name} {' and '.join(parts)}"
 
 
 def _names(operand: Operand) -> list[str]:
