@@ -101,8 +101,7 @@ class Findings:
             f"{places[1][0]} {does} it in {line} with no barrier between; {mend}.",
         )  # fmt: skip
 
-    def _uninitialised(self, S, i, a, writer) -> None:
-        where = int(np.argmax(writer < 0))
+    def _uninitialised(self, S, i, a, where: int) -> None:
         place = self._place(S, int(a.first[where]))
         word = self._word(S, None, int(a.granule[where]))
         self._add(

@@ -93,6 +93,7 @@ class Instruction:
     # None for the access as written; and whether a branch in front of it counts it.
     plan: tuple | None = None
     predicated_off: bool = False
+    used_bytes: int | None = None  # a bit for each byte of a load that anything reads; None: all
 
     @property
     def name(self) -> str:

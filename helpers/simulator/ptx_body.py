@@ -31,6 +31,7 @@ class Body:
         self.variables: dict[str, Variable] = {}
         self.tables: dict[str, list[str]] = {}
         self.nounroll: set[int] = set()
+        self.used_bytes: int | None = None  # of the load that comes next
         self.line: int | None = None
         self.column = 0
         self.file = 1
@@ -150,8 +151,10 @@ class Body:
             Instruction(
                 opcode, tuple(modifiers), tuple(operands), predicate, self.line,
                 " ".join(text.split()), len(self.instructions), self.column, self.file, pair,
+                used_bytes=self.used_bytes,
             )
         )  # fmt: skip
+        self.used_bytes = None
 
     def parse(self, text: str) -> None:
         pos, end = 0, len(text)
@@ -196,6 +199,8 @@ class Body:
         elif text.startswith(".pragma"):
             if "nounroll" in text:
                 self.nounroll.add(len(self.instructions))
+            elif m := re.search(r"used_bytes_mask\s+(\w+)", text):
+                self.used_bytes = parse_int(m.group(1))
         elif text.startswith(".branchtargets"):
             self.tables[self.last_label] = split_operands(text[len(".branchtargets") :])
         elif text.startswith((".callprototype", ".calltargets")):

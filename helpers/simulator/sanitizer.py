@@ -48,6 +48,7 @@ class _Accessed:
     last: np.ndarray  # another thread that makes the same access, or the same one
     epoch: np.ndarray
     clock: np.ndarray
+    each: int  # granules that one lane accesses
 
 
 class Sanitizer(Findings):
@@ -213,7 +214,7 @@ class Sanitizer(Findings):
                 epoch = np.repeat(epoch, granules)
             if clock.size > 1:
                 clock = np.repeat(clock, granules)
-        return _Accessed(shadow, start.astype(np.intp), first, last, epoch, clock)
+        return _Accessed(shadow, start.astype(np.intp), first, last, epoch, clock, granules)
 
     def _ends(self, layout, shape) -> tuple[np.ndarray, np.ndarray]:
         """First and last thread that each element of a compressed array stands for."""
@@ -244,7 +245,9 @@ class Sanitizer(Findings):
         s, g = a.shadow, a.granule
         writer = s.writer[g]
         if region is None and writer.min(initial=0) < 0:
-            self._uninitialised(S, i, a, writer)
+            unwritten = (writer < 0) & self._used(i, a)
+            if unwritten.any():
+                self._uninitialised(S, i, a, int(np.argmax(unwritten)))
         epoch = s.write_epoch[g]
         suspect = (epoch >= a.epoch) | (region is not None)
         if suspect.any():
@@ -263,6 +266,14 @@ class Sanitizer(Findings):
         s.read_clock[g] = a.clock
         s.read_at[g] = i.serial
         s.read_kind[g] = kind
+
+    def _used(self, i: Instruction, a: _Accessed) -> np.ndarray:
+        """Which granules of a load are more than the padding of a struct."""
+        if i.used_bytes is None:
+            return np.ones(1, np.bool_)
+        part = (1 << self.granule) - 1
+        used = [i.used_bytes >> n * self.granule & part != 0 for n in range(a.each)]
+        return np.tile(np.array(used), len(a.granule) // a.each)
 
     def _write(self, S, i: Instruction, a: _Accessed, region, kind: int, values) -> None:
         s, g = a.shadow, a.granule
