@@ -43,11 +43,13 @@
 
   async function showAll() {
     const figures = await unpack(document.getElementById("figure-states").textContent);
+    const models = figures.map(({ state }) => new Model(state));
     const places = [...document.querySelectorAll("[data-figure]")];
     for (const place of places) {
-      const { module, state } = figures[Number(place.dataset.figure)];
+      const number = Number(place.dataset.figure);
       try {
-        await modules[module].render({ model: new Model(state), el: place });
+        // Some turn others: those know all models of the page.
+        await modules[figures[number].module].render({ model: models[number], el: place, models });
       } catch (error) {
         place.textContent = `This figure could not be shown: ${error.message}`;
         console.error(error);

@@ -73,7 +73,7 @@ def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False)
         ExportError: a text or an output cannot go into a page.
     """
     maths = Maths()
-    outputs = Outputs(executed.widgets, maths, folder)
+    outputs = Outputs(executed.widgets, maths, folder, executed.choices)
     slides: list[Slide] = []
     for number, cell in enumerate(executed.notebook.cells):
         try:

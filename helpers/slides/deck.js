@@ -49,6 +49,15 @@
       const next = settings.nextElementSibling;
       if (next?.matches(".figure")) next.after(settings);
     }
+    // Controls stand above the figure that they turn.
+    for (const choices of body.querySelectorAll(":scope > .choices")) {
+      const figure = choices.nextElementSibling;
+      if (figure?.matches(".figure")) {
+        figure.prepend(...choices.childNodes);
+        figure.classList.add("turned");
+        choices.remove();
+      }
+    }
     for (const listing of body.querySelectorAll(":scope > .listing[data-output]")) {
       const code = listing.previousElementSibling;
       if (code?.matches(".code") && code.querySelectorAll("pre.lines > span").length <= 4) tell(section, code);
@@ -443,7 +452,9 @@
 
   async function start() {
     const shown = await window.figuresReady;
+    performance.mark('figures');
     await Promise.all([...document.fonts].map((font) => font.load()));
+    performance.mark('fonts');
     const sections = [...slides.children];
     for (const section of sections) {
       const body = section.querySelector(".body");
@@ -463,8 +474,9 @@
       fill(sheet);
       sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
     });
+    performance.mark('laid');
     document.body.classList.remove("laying-out");
-    const inside = () => document.activeElement?.closest?.(".figure-player, .kernel-bench, [data-keys]");
+    const inside = () => document.activeElement?.closest?.(".figure-player, .kernel-bench, .choices, [data-keys]");
     await Reveal.initialize({
       width: 1280,
       height: 720,

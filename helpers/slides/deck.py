@@ -61,6 +61,7 @@ def embed(chapter: Chapter) -> Embedded:
         ValueError: a widget's module cannot run in a page.
     """
     shown = []
+    places = {identity: place for place, identity in enumerate(chapter.outputs.embedded)}
     for identity in chapter.outputs.embedded:
         state = chapter.widgets[identity]
         values = {
@@ -69,9 +70,21 @@ def embed(chapter: Chapter) -> Embedded:
             if not name.startswith("_") and name not in _NOT_FOR_PAGES and value is not None
         }
         name = state["_anywidget_id"].rsplit(".", 1)[-1]
+        if name == "Choices":
+            values["results"] = [_aimed(result, places) for result in values["results"]]
         words = state.get("alt") or state.get("name") or state.get("title") or "This figure"
         shown.append(Shown(name, state["_esm"], state.get("_css", ""), values, words))
     return embed_shown(shown)
+
+
+def _aimed(result: dict, places: dict[str, int]) -> dict:
+    """A result whose changes name the places of widgets in the page, and not their ids."""
+    changes = [
+        {"target": places[change["target"]], "values": change["values"]}
+        for change in result.get("changes", [])
+        if change["target"] in places
+    ]
+    return result | {"changes": changes}
 
 
 def words(chapter: Chapter) -> str:

@@ -21,11 +21,19 @@ _SHOWN_LINES = 12  # of a cell that fails
 
 
 class Executed(NamedTuple):
-    """A notebook with its outputs, the states of its widgets by id, and what ran its kernels."""
+    """A notebook that has run.
+
+    Attributes:
+        notebook: with its outputs.
+        widgets: states of its widgets, by id.
+        device: what ran its kernels.
+        choices: for an `interact`, the widget with the results of all its settings; by id.
+    """
 
     notebook: NotebookNode
     widgets: dict[str, dict]
     device: str
+    choices: dict[str, str]
 
 
 def read(path: Path) -> NotebookNode:
@@ -93,12 +101,12 @@ def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300)
     widgets = {key: model["state"] | {"_model_name": model["model_name"]}
                for key, model in widgets.items()}  # fmt: skip
     said = "".join(output.get("text", "") for output in after.outputs)
-    device = json.loads(said.strip().split("\n")[-1])["device"]
+    told = json.loads(said.strip().split("\n")[-1])
     notebook.cells = notebook.cells[1 : own + 1]
     for number, cell in enumerate(notebook.cells):
         if fault := _fault_inside(cell, widgets):
             raise _failed(notebook, number, name, fault, before=0)
-    return Executed(notebook, widgets, device)
+    return Executed(notebook, widgets, told["device"], told["choices"])
 
 
 def where(notebook: NotebookNode, number: int, name: str) -> str:

@@ -11,9 +11,17 @@ LARGEST_SWEEP = 24  # settings of a bench that are run for a page
 LONGEST_SWEEP = 20.0  # seconds after which a sweep drops the controls that it has not yet turned
 
 
+_recorder = None
+
+
 def prepare() -> None:
-    """Have matplotlib draw SVG, which stays sharp at any size."""
+    """Have matplotlib draw SVG, which stays sharp at any size, and remember what is `interact`."""
+    global _recorder
     from IPython import get_ipython
+
+    from . import choices
+
+    _recorder = choices.record()
 
     shell = get_ipython()
     if shell is not None:
@@ -21,10 +29,17 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Run the sweeps of all benches, and print as JSON what ran the kernels."""
+    """Run the sweeps of all benches and of all that is `interact`, and print as JSON what the
+    exporter has to know: what ran the kernels, and which widget holds which results."""
+    from . import choices
+
     for bench in _benches():
         sweep(bench)
-    print(json.dumps({"device": device_name()}))
+    held = {}
+    for widget, function in _recorder.made if _recorder is not None else ():
+        if (found := choices.sweep(widget, function)) is not None:
+            held[widget.model_id] = found.model_id
+    print(json.dumps({"device": device_name(), "choices": held}))
 
 
 def device_name() -> str:

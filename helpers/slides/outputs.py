@@ -39,14 +39,22 @@ class Outputs:
         widgets: states of the notebook's widgets, by id.
         maths: draws the formulas of the page.
         folder: where relative addresses start.
+        choices: for an `interact`, the widget with the results of all its settings; by id.
 
     Attributes:
         styles: style sheets that outputs brought along, each once.
         embedded: ids of the widgets whose modules the page runs, in the order of their places.
     """
 
-    def __init__(self, widgets: Mapping[str, dict], maths: Maths, folder: Path):
+    def __init__(
+        self,
+        widgets: Mapping[str, dict],
+        maths: Maths,
+        folder: Path,
+        choices: Mapping[str, str] | None = None,
+    ):
         self._widgets, self._maths, self._folder = widgets, maths, folder
+        self._choices = choices or {}
         self.styles: dict[str, None] = {}
         self.embedded: list[str] = []
 
@@ -120,14 +128,15 @@ class Outputs:
             name = state["_anywidget_id"].rsplit(".", 1)[-1]
             if name == "Bench" and not state.get("sweep"):
                 return  # its HTML says what it found
-            place = f'<div class="figure-embedded" data-figure="{len(self.embedded)}"></div>'
-            self.embedded.append(identity)
-            yield Shown("bench" if name == "Bench" else "figure", place)
+            yield Shown("bench" if name == "Bench" else "figure", self._place(identity))
             return
         if state.get("_model_name") in ("HTMLModel", "HTMLMathModel"):
             yield self._html(state.get("value", ""))
             return
         children = [child.removeprefix("IPY_MODEL_") for child in state.get("children", [])]
+        if identity in self._choices:
+            yield from self._turned(self._choices[identity], children)
+            return
         controls = []
         for child in children:
             model = self._widgets.get(child, {})
@@ -141,6 +150,43 @@ class Outputs:
         if controls:
             pairs = " · ".join(f"{escape(name)} = {escape(value)}" for name, value in controls)
             yield Shown("settings", f'<p class="settings">{pairs}</p>')
+
+    def _place(self, identity: str) -> str:
+        """Where a widget is to stand."""
+        self.embedded.append(identity)
+        return f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"></div>'
+
+    def _turned(self, identity: str, children: list[str]) -> Iterator[Shown]:
+        """An `interact` with all its results: controls, and what they pick."""
+        state = self._widgets[identity]
+        first = [
+            one
+            for child in children
+            for output in self._widgets.get(child, {}).get("outputs", [])
+            for one in self._of(
+                output
+            )  # brings the style sheets along, and the figure if it is one
+        ]
+        html = "".join(result.get("html", "") for result in state["results"])
+        place = self._place(identity)
+        returned = next((one for one in first if one.kind == "figure"), None)
+        if any(
+            change["target"] == "returned"
+            for result in state["results"]
+            for change in result.get("changes", [])
+        ):
+            target = self.embedded[-2]
+            for result in state["results"]:
+                for change in result.get("changes", []):
+                    if change["target"] == "returned":
+                        change["target"] = target
+            yield Shown("choices", place)
+            assert returned is not None
+            yield returned
+        elif _FIGURE.search(html):
+            yield Shown("figure", place)
+        else:
+            yield Shown("html" if html else "choices", place)
 
 
 def _value(model: Mapping) -> str:
