@@ -7,13 +7,15 @@ used without.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import profile
     from .device import cp
 
 __version__ = "0.1.0"
-__all__ = ["cp"]
+__all__ = ["cp", "profile"]
 
 
 def __getattr__(name: str):
@@ -22,4 +24,6 @@ def __getattr__(name: str):
 
         globals()["cp"] = cp
         return cp
+    if name == "profile":  # the module, which can be called
+        return importlib.import_module(".profile", __name__)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from recorded.flash_cases import RUNGS
 
 from helpers import device, timing
+from helpers import flash_times as flash_module
 from helpers.bench import sweep
 from helpers.figures.flash_chart import flash_chart
 from helpers.flash import FLASH_BASELINE, FLASH_SWIZZLED
@@ -56,6 +59,37 @@ def test_what_is_measured_comes_first():
         ("another, recorded", "baseline", "1", ""),
     ]
     assert "median of 5 samples" in times.note and times.note.endswith("A note.")
+
+
+def test_samples_are_taken_in_rounds(monkeypatch):
+    """Each kernel as often as fills a sample, one after the other, and the first round not kept."""
+    taken, made = [], []
+
+    def between(cp, launch, launches, host):
+        taken.append((launch(), launches))
+        return {"a": 2.0, "b": 40.0}[taken[-1][0]] + 0.1 * len(taken)
+
+    monkeypatch.setattr(timing, "_between_events", between)
+    launches = {name: (lambda name=name: made.append(name) or name) for name in "ab"}
+    times = flash_module._interleaved(launches, 3)
+    assert taken[:2] == [("a", 1), ("b", 1)]  # how long one takes
+    assert taken[2:] == [("a", round(20 / 2.1)), ("b", 1)] * 4
+    # Samples 5, 7 and 9 are a's after its warm-up, 6, 8 and 10 are b's.
+    assert times == pytest.approx({"a": 2.7, "b": 40.8})
+
+
+def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
+    """As far as it goes without a GPU: what is launched, and what is said where PyTorch is not."""
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(device, "name", lambda: "a GPU")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(timing, "_between_events", lambda cp, launch, launches, host: 0.5)
+    times = flash_times(shape=(1, 1, 16, 64), samples=1)
+    assert times.measured == pytest.approx(
+        {name: 4 * 16 * 16 * 64 / 0.5e-3 / 1e12 for name in ("baseline", "swizzled")}
+    )
+    assert "PyTorch cannot be timed here" in times.note
+    assert [row[0] for row in times.rows] == ["a GPU"] * 2
 
 
 def test_no_such_rung():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -115,6 +116,12 @@ def test_arguments_are_checked():
     k = load_kernel("00_vector_add.cu")
     with pytest.raises(KernelError, match="n is missing"):
         profile(k, 1, 8, (np.zeros(8, np.float32),) * 3)
+
+
+def test_it_is_there_without_being_imported_first():
+    code = "import helpers; print(helpers.profile.__name__, callable(helpers.profile))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["helpers.profile", "True"]
 
 
 # ------------------------------------------------------------------ why not
