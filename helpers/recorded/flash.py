@@ -39,7 +39,7 @@ class RecordedProfile:
 
 @dataclass(frozen=True)
 class FlashRecording:
-    """One recording session.
+    """One recording.
 
     Attributes:
         device: the GPU's name.
