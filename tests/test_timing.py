@@ -130,7 +130,11 @@ def test_bytes_in_words(amount, words):
     assert size_of(amount) == words
 
 
-@pytest.mark.parametrize("path", sorted(recorded.FOLDER.glob("*.json")), ids=lambda path: path.stem)
+# The flash kernels' file has a form and tests of its own.
+TIMED = [p for p in sorted(recorded.FOLDER.glob("*.json")) if p.stem != "h200_flash"]
+
+
+@pytest.mark.parametrize("path", TIMED, ids=lambda path: path.stem)
 def test_recorded_files_are_complete(path):
     """Every launch at every size, from a named GPU, by a protocol that is told."""
     stored = recorded.load(path.stem)
