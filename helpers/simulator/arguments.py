@@ -11,6 +11,7 @@ from ..signature import Argument as Declared
 from ..signature import signature
 from .errors import SimulatorError
 from .ptx import Function
+from .settings import is_whole
 from .source_text import mask
 
 MAX_THREADS = 1024
@@ -29,13 +30,10 @@ class Argument:
 
 
 def _three(entry: str, what: str, value) -> tuple[int, int, int]:
-    items = (value,) if isinstance(value, (int, np.integer)) else value
-    try:
-        items = tuple(items)
-    except TypeError:
-        items = ()
-    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in items)
-    if not 1 <= len(items) <= 3 or not whole or any(n < 1 for n in items):
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(items) <= 3 or not all(is_whole(n) and n >= 1 for n in items):
         raise SimulatorError(
             "launch",
             f"{entry}: the {what} is one to three whole numbers of 1 or more, not {value!r}.",
@@ -133,12 +131,13 @@ def check_arguments(
         )
         raise SimulatorError(
             "argument",
-            f"{entry} takes {len(params)} arguments ({listing}), but got {len(args)}: {detail}.",
+            f"{entry} takes {_number(len(params), 'argument')} ({listing}), but got "
+            f"{len(args)}: {detail}.",
         )
     out = []
     for n, (arg, param, d, name) in enumerate(zip(args, params, declared, names, strict=True), 1):
         where = f"{entry}: argument {n} ({name})" if d else f"{entry}: argument {n}"
-        if isinstance(arg, np.ndarray) and not (arg.ndim == 0 and not _is_pointer(param, d)):
+        if isinstance(arg, np.ndarray) and (arg.size != 1 or _is_pointer(param, d)):
             constant = d is not None and d.constant
             out.append(Argument(name, _checked_array(where, arg, param, d), b"", constant))
         else:
@@ -156,8 +155,6 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
             "argument", f"{where} has dtype {array.dtype}, which no kernel can use."
         )
     if not _is_pointer(param, declared):
-        if array.size == 1 and array.nbytes == param.size:
-            return array  # refused below: a value passes as a scalar
         raise SimulatorError(
             "argument",
             f"{where} is declared as `{declared.declaration if declared else param.type}`, a "
@@ -170,6 +167,12 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
             f"{where} is not C-contiguous (shape {array.shape}, strides {array.strides}); a "
             "kernel would read its memory in the wrong order: pass cp.ascontiguousarray(...) "
             "of it.",
+        )
+    if not array.dtype.isnative:
+        raise SimulatorError(
+            "argument",
+            f"{where} is an array of {array.dtype.name} in foreign byte order: pass it as "
+            f".astype(np.{array.dtype.name}).",
         )
     if declared and declared.dtypes and not _dtype_fits(array.dtype, declared):
         raise SimulatorError(
@@ -223,11 +226,17 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
             "argument", f"{where} is {_describe(arg)}: pass a NumPy array or a NumPy scalar."
         )
     raw = np.asarray(arg)
+    if raw.dtype.kind not in "biufcV" or not raw.dtype.isnative:
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{kind}`, but is {raw.dtype}, which no kernel can use: pass "
+            f"np.{_numpy(declared, param)}(...).",
+        )
     if raw.nbytes != param.size:
         raise SimulatorError(
             "argument",
-            f"{where} is declared as `{kind}` ({param.size} bytes), but is {raw.dtype} "
-            f"({raw.nbytes} bytes): pass np.{_numpy(declared, param)}(...).",
+            f"{where} is declared as `{kind}` ({_number(param.size, 'byte')}), but is {raw.dtype} "
+            f"({_number(raw.nbytes, 'byte')}): pass np.{_numpy(declared, param)}(...).",
         )
     if declared and declared.dtypes and declared.vector == 1:
         wanted = declared.dtypes[0]
@@ -245,6 +254,10 @@ def _numpy(declared: Declared | None, param) -> str:
     if declared and declared.dtypes:
         return declared.dtypes[0]
     return {"f32": "float32", "f64": "float64"}.get(param.type, f"int{8 * param.size}")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _describe(arg) -> str:

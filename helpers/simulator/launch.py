@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from .arguments import check_arguments, check_geometry
 from .batch import Batch
 from .compiler import compile_ptx
 from .errors import SimulatorError
+from .faults import part_written
 from .layout import Layout, batches
 from .machine import Machine
 from .progress import Progress
 from .report import Report
 from .run import Run, prepare
 from .sanitizer import Sanitizer
+from .settings import check_settings, check_shared, check_source
 from .tally import TRACE_BYTES, Tally
 
 BATCH_THREADS = 1 << 16
 MAX_STEPS = 4_000_000
-DEFAULT_SHARED = 48 * 1024
-MAX_SHARED = 227 * 1024
 
 
 def launch(
@@ -74,25 +76,30 @@ def launch(
         SimulatorError: its `kind` says what is wrong; the message names the kernel, the line and a
         mend.
     """
+    check_source(entry, filename, include_dirs)
+    check_settings(
+        entry, schedule, shared_mem, max_dynamic_shared, max_steps=(max_steps, 1),
+        batch_threads=(batch_threads, 1), trace_bytes=(trace_bytes, 0),
+    )  # fmt: skip
     compiled = compile_ptx(code, options, filename=filename, include_dirs=include_dirs)
-    prepared = prepare(compiled)
     mangled = compiled.entry(entry)
-    tally = Tally(trace_bytes)
-    run = Run(prepared, mangled, entry, count, tally)
+    with _told_of(entry):
+        run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes))
     function = run.code.function
     grid, block = check_geometry(entry, grid, block, function)
     arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
-    static = run.lay_out_shared(_checked_shared(entry, shared_mem))
-    _check_shared(entry, static, shared_mem, max_dynamic_shared)
+    static = run.lay_out_shared(int(shared_mem))
+    check_shared(entry, static, int(shared_mem), max_dynamic_shared)
     run.place_variables()
     run.place_arguments(arguments)
-    run.arguments, run.schedule = arguments, _checked_schedule(schedule)
+    run.arguments, run.schedule = arguments, schedule
     if sanitize:
         run.sanitizer = Sanitizer(run)
+    at_once = run.threads_at_once(block[0] * block[1] * block[2], int(batch_threads))
     total = grid[0] * grid[1] * grid[2]
     done, bar = 0, Progress(entry, total, progress)
-    with np.errstate(all="ignore"):
-        for number, (first, extent) in enumerate(batches(grid, block, batch_threads)):
+    with np.errstate(all="ignore"), _told_of(entry, run):
+        for number, (first, extent) in enumerate(batches(grid, block, at_once)):
             S = Batch(run, Layout(grid, block, first, extent), number)
             if run.sanitizer is not None:
                 run.sanitizer.begin(S)
@@ -104,52 +111,13 @@ def launch(
     return Report(compiled, run, grid, block, arguments)
 
 
-SCHEDULES = ("lockstep", "warps", "warps_reversed")
-
-
-def _checked_schedule(schedule: str) -> str:
-    if schedule not in SCHEDULES:
-        raise SimulatorError(
-            "launch", f"schedule is one of {', '.join(SCHEDULES)}, not {schedule!r}."
-        )
-    return schedule
-
-
-def _checked_shared(entry: str, shared_mem) -> int:
-    if (
-        not isinstance(shared_mem, (int, np.integer))
-        or isinstance(shared_mem, bool)
-        or shared_mem < 0
-    ):
-        raise SimulatorError(
-            "launch",
-            f"{entry}: shared_mem is a number of bytes of 0 or more, not {shared_mem!r}.",
-        )
-    return int(shared_mem)
-
-
-def _check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> None:
-    if static > DEFAULT_SHARED:
-        raise SimulatorError(
-            "launch",
-            f"{entry}: {static:,} bytes of static __shared__ memory are more than the 48 KB "
-            f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern "
-            "__shared__ with shared_mem= and an opt-in.",
-        )
-    if opted is None:
-        if static + dynamic > DEFAULT_SHARED:
-            raise SimulatorError(
-                "launch",
-                f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-                f"{dynamic:,} dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a "
-                "block may have without an opt-in: set kernel.max_dynamic_shared_size_bytes "
-                "first (at most 232,448), or use smaller tiles.",
-            )
-    elif dynamic > opted or static + dynamic > MAX_SHARED:
-        raise SimulatorError(
-            "launch",
-            f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-            f"{dynamic:,} dynamic) are more than this kernel may have ({opted:,} dynamic bytes "
-            "by its opt-in, 232,448 in all): raise max_dynamic_shared_size_bytes or use "
-            "smaller tiles.",
-        )
+@contextmanager
+def _told_of(entry: str, space=None):
+    """What the kernel asks for and the simulator lacks, told with the kernel and its arrays."""
+    try:
+        yield
+    except SimulatorError as error:
+        if error.kind != "unsupported" or str(error).startswith(entry):
+            raise
+        state = part_written(space) if space is not None else " No argument was changed."
+        raise SimulatorError(error.kind, f"{entry}, {error}{state}", error.line) from None

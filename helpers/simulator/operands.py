@@ -58,7 +58,7 @@ def unsupported(i: Instruction, why: str) -> SimulatorError:
     return SimulatorError(
         "unsupported",
         f"line {i.line}: the simulator {why}: `{i.text}`; run this kernel on a GPU, or write "
-        "the line another way",
+        "the line another way.",
         i.line,
     )
 

@@ -31,6 +31,8 @@ NCU_METRICS = {
     "ldmatrix_instructions": "smsp__inst_executed_op_ldsm.sum",
     "cp_async_instructions": "smsp__inst_executed_op_ldgsts.sum",
 }
+KINDS = ("load", "store", "atomic", "copy")
+SPACES = ("global", "shared")
 COUNTERS = (
     *NCU_METRICS,
     "shared_store_instructions",
@@ -133,8 +135,8 @@ class Report:
     ) -> list[AccessRecord]:
         """Every access of every lane, in order; of one source line, kind or space if given.
 
-        Raises SimulatorError ("launch") where there is no trace: a run with count=False, or one
-        whose trace grew too long.
+        Raises SimulatorError ("launch") where there is no trace (a run with count=False, or one
+        whose trace grew too long) and for a kind or space that no access has.
         """
         return list(self.iterate(line, kind=kind, space=space))
 
@@ -142,6 +144,13 @@ class Report:
         self, line: int | None = None, *, kind: str | None = None, space: str | None = None
     ) -> Iterator[AccessRecord]:
         """Like `accesses`, one at a time."""
+        for name, asked, known in (("kind", kind, KINDS), ("space", space, SPACES)):
+            if asked is not None and asked not in known:
+                raise SimulatorError(
+                    "launch",
+                    f"{self.entry}: {name} is one of {', '.join(known)}, or None for all, not "
+                    f"{asked!r}.",
+                )
         if not self.counted:
             raise SimulatorError(
                 "launch",

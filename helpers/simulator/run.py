@@ -14,10 +14,12 @@ from .compiler import Compiled
 from .faults import plain_name
 from .memory import FUNCTION_WINDOW, AddressSpace
 from .ptx import Imm, Module, Variable
-from .sanitizer import Sanitizer
+from .sanitizer import SHADOW_BYTES, Sanitizer
 from .sinking import sink_loads
 from .tally import Tally
 
+BATCH_BYTES = 1 << 28  # of shared and local memory of the blocks that run at once
+FRAMES = 32  # that a function which calls itself is expected to need on a thread's stack
 ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
@@ -85,6 +87,38 @@ class Run:
             name: FUNCTION_WINDOW + 256 * n for n, name in enumerate(prepared.module.functions)
         }
         self._lay_out_locals()
+
+    def threads_at_once(self, threads: int, wanted: int) -> int:
+        """How many threads a batch may have, so that the memory of its blocks stays bounded.
+
+        Args:
+            threads: of a block.
+            wanted: how many there would be if memory were no matter.
+        """
+        stack = sum(code.depot * frames for code, frames in self._frames())
+        nbytes = self.shared_bytes + threads * stack
+        if self.sanitizer is not None:
+            nbytes += SHADOW_BYTES * self.shared_bytes // self.sanitizer.granule
+        return min(wanted, max(1, BATCH_BYTES // max(1, nbytes)) * threads)
+
+    def _frames(self) -> list[tuple[Code, int]]:
+        """The functions that the kernel may call, each with how many frames it is given."""
+        codes = self.prepared.codes
+        calls = {
+            name: {
+                o.name
+                for i in code.function.instructions
+                for o in i.operands
+                if isinstance(o, ptx.Sym) and o.name in codes
+            }
+            for name, code in codes.items()
+        }
+        reach = {name: set(called) for name, called in calls.items()}
+        for _ in codes:
+            for called in reach.values():
+                called |= set().union(*(reach[name] for name in called))
+        mine = {self.code.function.name} | reach[self.code.function.name]
+        return [(codes[name], FRAMES if name in reach[name] else 1) for name in mine]
 
     def print(self, text: str) -> None:
         """A kernel's printf."""

@@ -19,6 +19,7 @@ from .findings import Finding, Findings
 from .ptx import Instruction
 
 PLAIN, ATOMIC, COPY = 0, 1, 2
+SHADOW_BYTES = 54  # that a Shadow has for each granule
 
 
 class Shadow:
