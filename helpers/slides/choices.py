@@ -18,6 +18,9 @@ from typing import Any
 import anywidget
 import ipywidgets
 import traitlets
+from ipywidgets.widgets import widget as widgets
+
+from helpers.figures.player import Figure
 
 LARGEST = 48  # settings of one `interact`
 HEAVIEST = 3_000_000  # characters of all its results
@@ -73,17 +76,21 @@ def sweep(widget: ipywidgets.interactive, function: Callable) -> Choices | None:
     offered = {name: values_of(control) for name, control in controls.items()}
     if not controls or any(values is None for values in offered.values()):
         return None
+    figures = _figures()
     began = time.perf_counter()
-    first = _run(function, now, None)
-    seconds = time.perf_counter() - began
-    weight = len(str(first)) + 1
+    first = _run(function, now, figures)
+    other = _run(function, {name: _another(offered[name], now[name]) for name in now}, figures)
+    seconds = (time.perf_counter() - began) / 2
+    pairs = zip(first["states"], other["states"], strict=True)
+    weight = len(other.get("html", "")) + sum(len(str(b)) for a, b in pairs if a != b) + 1
     most = min(LARGEST, int(HEAVIEST / weight), int(LONGEST / max(seconds, 1e-3)))
     listed = thin({name: list(values) for name, values in offered.items()}, now, max(most, 2))
     results = []
     for values in _product(listed):
-        real = {name: dict(offered[name])[label] for name, label in values.items()}
-        results.append({"settings": values, **_run(function, real, first)})
-    _run(function, now, None)
+        real = {name: offered[name][label] for name, label in values.items()}
+        results.append({"settings": values, **_run(function, real, figures)})
+    _run(function, now, figures)
+    _keep_changes(results, [figure.model_id for figure in figures])
     labels = {
         name: next(label for label, value in offered[name].items() if value == now[name])
         for name in offered
@@ -93,6 +100,11 @@ def sweep(widget: ipywidgets.interactive, function: Callable) -> Choices | None:
         for name, choices in listed.items()
     ]
     return Choices(controls=described, settings=labels, results=results)
+
+
+def _another(offered: Mapping[Any, Any], now: Any) -> Any:
+    """A value that is not the one that is set, if there is one."""
+    return next((value for value in reversed(offered.values()) if value != now), now)
 
 
 def values_of(control: ipywidgets.Widget) -> dict[Any, Any] | None:
@@ -149,52 +161,65 @@ def _product(listed: Mapping[str, list]):
         yield dict(zip(listed, values, strict=True))
 
 
-def _run(function: Callable, values: Mapping[str, Any], first: dict | None) -> dict[str, Any]:
-    """What a setting shows: `html`, and `changes` of other widgets of the notebook.
-
-    A figure that is returned changes the one that was returned first.
-    """
+def _run(function: Callable, values: Mapping[str, Any], figures: list) -> dict[str, Any]:
+    """What a setting shows: `html`, the figure that it `returned`, and the `states` of others."""
+    from IPython import get_ipython
     from IPython.utils.capture import capture_output
 
-    from helpers.figures.player import Figure
-
-    before = {widget: _state(widget) for widget in _figures(Figure)}
+    found: dict[str, Any] = {}
+    parts = []
     try:
         with capture_output() as captured:
             returned = function(**values)
     except Exception as error:
-        return {"html": f"<p>{escape(type(error).__name__)}: {escape(str(error))}</p>"}
-    changes = []
-    for widget, state in before.items():
-        changed = {name: value for name, value in _state(widget).items() if value != state[name]}
-        if changed or _was_changed(first, widget):
-            kept = changed or _state(widget)
-            changes.append({"target": widget.model_id, "values": kept})
-    parts = [f"<pre>{escape(captured.stdout)}</pre>"] if captured.stdout.strip() else []
-    parts += [_html(output.data) for output in captured.outputs]
-    if isinstance(returned, Figure):
-        changes.append({"target": "returned", "values": _state(returned)})
-        returned.close()
-    elif returned is not None:
-        from IPython import get_ipython
-
-        shell = get_ipython()
-        data = shell.display_formatter.format(returned)[0] if shell else {}
-        parts.append(_html(data or {"text/plain": repr(returned)}))
-    found: dict[str, Any] = {"changes": changes} if changes else {}
+        parts.append(f"<p>{escape(type(error).__name__)}: {escape(str(error))}</p>")
+    else:
+        if captured.stdout.strip():
+            parts.append(f"<pre>{escape(captured.stdout)}</pre>")
+        parts += [_html(output.data) for output in captured.outputs]
+        if isinstance(returned, Figure):
+            found["returned"] = _state(returned)
+            if returned not in figures:
+                returned.close()
+        elif returned is not None:
+            shell = get_ipython()
+            data = shell.display_formatter.format(returned)[0] if shell else {}
+            parts.append(_html(data or {"text/plain": repr(returned)}))
     if parts:
         found["html"] = "".join(parts)
-    return found
+    return found | {"states": [_state(figure) for figure in figures]}
 
 
-def _was_changed(first: dict | None, widget) -> bool:
-    return any(one["target"] == widget.model_id for one in (first or {}).get("changes", []))
+def _keep_changes(results: list[dict], identities: list[str]) -> None:
+    """Replace the states of all figures by `changes` of those values that differ between results.
+
+    A figure that is returned stands for a change of the one that was returned first.
+    """
+    varied = [
+        {
+            name
+            for name in results[0]["states"][place]
+            if any(one["states"][place][name] != results[0]["states"][place][name]
+                   for one in results)
+        }
+        for place in range(len(identities))
+    ]  # fmt: skip
+    for result in results:
+        states = result.pop("states")
+        changes = [
+            {"target": identity, "values": {name: state[name] for name in sorted(names)}}
+            for identity, state, names in zip(identities, states, varied, strict=True)
+            if names
+        ]
+        if "returned" in result:
+            changes.append({"target": "returned", "values": result.pop("returned")})
+        if changes:
+            result["changes"] = changes
 
 
-def _figures(kind: type) -> list:
-    from ipywidgets.widgets import widget
-
-    return [one for one in list(widget._instances.values()) if isinstance(one, kind)]
+def _figures() -> list:
+    """The figures that this kernel holds."""
+    return [one for one in list(widgets._instances.values()) if isinstance(one, Figure)]
 
 
 def _state(widget) -> dict[str, Any]:

@@ -452,9 +452,7 @@
 
   async function start() {
     const shown = await window.figuresReady;
-    performance.mark('figures');
     await Promise.all([...document.fonts].map((font) => font.load()));
-    performance.mark('fonts');
     const sections = [...slides.children];
     for (const section of sections) {
       const body = section.querySelector(".body");
@@ -474,7 +472,10 @@
       fill(sheet);
       sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
     });
-    performance.mark('laid');
+    // The speaker's window has none of this page's glyphs.
+    for (const maths of slides.querySelectorAll("aside.notes svg.maths")) {
+      maths.replaceWith(make("i", "", maths.getAttribute("aria-label")));
+    }
     document.body.classList.remove("laying-out");
     const inside = () => document.activeElement?.closest?.(".figure-player, .kernel-bench, .choices, [data-keys]");
     await Reveal.initialize({
