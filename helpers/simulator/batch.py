@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import SimulatorError
+from .faults import part_written, plain_name
 from .layout import Layout
 from .memory import SHARED_BASE, Buffer
 
@@ -59,7 +60,7 @@ class Batch:
         if nbytes > 512 * 1024:
             raise SimulatorError(
                 "launch", f"{self.entry}, line {i.line}: a thread needs more than 512 KB of stack; "
-                "shorten the recursion or its local arrays.", i.line,
+                f"shorten the recursion or its local arrays.{part_written(self)}", i.line,
             )  # fmt: skip
         self._local_bytes = max(self._local_bytes, nbytes)
         if self._local is not None:
@@ -80,8 +81,8 @@ class Batch:
         if address is None:
             raise SimulatorError(
                 "unsupported",
-                f"{self.entry}, line {i.line}: the simulator does not have `{name}` (in "
-                f"`{i.text}`); use a GPU for this kernel.",
+                f"{self.entry}, line {i.line}: nothing in the source defines `{plain_name(name)}` "
+                f"(in `{i.text}`): define it there.{part_written(self)}",
                 i.line,
             )
         return address

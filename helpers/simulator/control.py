@@ -7,7 +7,7 @@ import numpy as np
 from . import calls
 from .code import Code, Frame, Group
 from .errors import SimulatorError
-from .faults import part_written
+from .faults import part_written, plain_name
 from .operands import BOOL, getter, putter, unsupported
 from .program import call_target
 from .ptx import Instruction, Reg, Sym
@@ -73,7 +73,8 @@ class Control:
             where = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
             raise SimulatorError(
                 "trap",
-                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} ran into a "
+                f"{S.entry}{f', line {end.line}' if end.line else ''}: thread {where[1]} of "
+                f"block {where[0]} ran into a "
                 "trap instruction (__trap(), or code that the compiler found "
                 f"unreachable).{part_written(S)}",
                 end.line,
@@ -140,7 +141,7 @@ class Control:
             return block + 1
         callee = S.functions.get(name)
         if callee is None:
-            raise unsupported(end, f"does not have the device function {name}")
+            raise unsupported(end, f"does not have the device function {plain_name(name)}")
         passed = {}
         for param, argument in zip(callee.function.params, arguments, strict=True):
             if isinstance(argument, Sym):
@@ -158,8 +159,8 @@ class Control:
         if len(frame.prefix) > 512:
             raise SimulatorError(
                 "endless_loop",
-                f"{S.entry}, line {end.line}: {name} calls itself more than 512 deep; give the "
-                f"recursion an end.{part_written(S)}",
+                f"{S.entry}, line {end.line}: {plain_name(name)} calls itself more than 512 deep; "
+                f"give the recursion an end.{part_written(S)}",
                 end.line,
             )
         self.groups.append(Group(frame, 0, group.mask, group.visited))
@@ -169,9 +170,10 @@ class Control:
         S = self.S
         address = getter(end, function, np.dtype(np.int64))(S, R)
         mask = np.ones(1, BOOL) if group.mask is None else group.mask
-        names = S.function_addresses
-        for name, place in names.items():
+        lost = mask
+        for name, place in S.function_addresses.items():
             here = (address == place) & mask
+            lost = lost & ~here
             if here.any():
                 part = Group(group.frame, block, here, group.visited)
                 if group.mask is None and address.size == 1:
@@ -179,6 +181,14 @@ class Control:
                 following = self._call_named(part, block, end, name, results, arguments)
                 if following is not None:
                     self.groups.append(Group(group.frame, following, part.mask, group.visited))
+        if lost.any():
+            where = S.layout.locate(lost)
+            raise SimulatorError(
+                "out_of_bounds",
+                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} calls through "
+                f"a pointer that is no function's; give it one first.{part_written(S)}",
+                end.line,
+            )
         return None
 
     def _barrier(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from .errors import SimulatorError
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, SLOT
 from .ptx import Instruction
 
 
@@ -32,6 +32,11 @@ def _where(S, i: Instruction, bad: np.ndarray) -> str:
 
 def _at(S, i: Instruction) -> str:
     return f"{S.entry}, line {i.line}"
+
+
+def _bytes(count: int) -> str:
+    """The article and the size of an access: "a 4-byte", "an 8-byte"."""
+    return f"{'an' if count == 8 else 'a'} {count}-byte"
 
 
 def _value(S, array: np.ndarray, bad: np.ndarray) -> int:
@@ -75,7 +80,7 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
         first = _value(S, address, bad)
         raise SimulatorError(
             "misaligned",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} at byte "
+            f"{_at(S, i)}: {_where(S, i, bad)} makes {_bytes(total)} {verb.split()[0]} at byte "
             f"address {first % 4096} (mod 4096), which is not a multiple of {total}: a vector "
             f"access needs an index and a row length that keep it aligned.{part_written(S)}",
             i.line,
@@ -84,8 +89,8 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
     if 0 <= first < 4096:
         raise SimulatorError(
             "out_of_bounds",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {verb} {total} bytes through a null "
-            f"pointer (address {first}); check the pointer argument.{part_written(S)}",
+            f"{_at(S, i)}: {_where(S, i, bad)} makes {_bytes(total)} {verb.split()[0]} through a "
+            f"null pointer (address {first}); check the pointer argument.{part_written(S)}",
             i.line,
         )
     region = S.space.nearest(first)
@@ -97,6 +102,14 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
             i.line,
         )
     size = region.dtype.itemsize
+    if not -SLOT < first - region.start < SLOT:
+        raise SimulatorError(
+            "out_of_bounds",
+            f"{_at(S, i)}: {_where(S, i, bad)} makes {_bytes(total)} {verb.split()[0]} far from "
+            "every array that the kernel was given; check the pointer and the type of the "
+            f"index.{part_written(S)}",
+            i.line,
+        )
     index = (first - region.start) // size
     count = region.nbytes // size
     raise SimulatorError(
@@ -117,13 +130,21 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
     if first % total and low <= first and first + total <= high:
         raise SimulatorError(
             "misaligned",
-            f"{_at(S, i)}: {_where(S, i, bad)} makes a {total}-byte {verb.split()[0]} in "
+            f"{_at(S, i)}: {_where(S, i, bad)} makes {_bytes(total)} {verb.split()[0]} in "
             f"{space} memory at byte {first - low}, which is not a multiple of {total}: keep "
             f"rows and indices of vector accesses aligned.{part_written(S)}",
             i.line,
         )
+    if space == "local":
+        raise SimulatorError(
+            "out_of_bounds",
+            f"{_at(S, i)}: out-of-bounds {verb} the local arrays of {_where(S, i, bad)}, at byte "
+            f"{first - low} of their {buffer.nbytes}; correct the index or the size."
+            f"{part_written(S)}",
+            i.line,
+        )
     name, index, count = f"{space} memory", first - low, buffer.nbytes
-    unit = "bytes"
+    unit, mend = "bytes", "correct the index or the size"
     if space == "shared":
         # before the first variable, the first; otherwise the last one that starts before it
         places = sorted(S.shared_variables, key=lambda p: p[0])
@@ -135,11 +156,13 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
             name, index = plain_name(variable.name), (first - at) // size
             length = variable.size or (high - at)
             count, unit = length // size, f"words of {size} bytes"
+            if not variable.size:
+                mend = "correct the index, or pass a larger shared_mem"
     raise SimulatorError(
         "out_of_bounds",
         f"{_at(S, i)}: out-of-bounds {verb} {name}[{index}] by {_where(S, i, bad)}: {name} has "
-        f"{count} {unit} in {space} memory (a block has {buffer.nbytes} bytes of it); correct "
-        f"the index or the size.{part_written(S)}",
+        f"{count} {unit} in {space} memory (a block has {buffer.nbytes} bytes of it); "
+        f"{mend}.{part_written(S)}",
         i.line,
     )
 

@@ -106,7 +106,8 @@ class AddressSpace:
                 return r.start - address
             return max(0, address - (r.start + r.nbytes) + 1)
 
-        return min(self.regions, key=distance, default=None)
+        regions = [r for r in self.regions if r.kind != "parameter"]
+        return min(regions, key=distance, default=None)
 
     def written(self) -> list[str]:
         """Names of the arguments that have been written to."""

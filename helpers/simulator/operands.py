@@ -133,7 +133,7 @@ def special_error(i: Instruction, name: str) -> SimulatorError:
         return SimulatorError(
             "unsupported",
             f"line {i.line}: the simulator has no clock (%{name}): it counts, it never times; "
-            "measure time on a GPU",
+            "measure time on a GPU.",
             i.line,
         )
     return unsupported(i, f"does not know the special register %{name}")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .elements import gather, pieces_of
+from .errors import SimulatorError
+from .faults import part_written
 from .ptx import Instruction
 
 _SPEC = re.compile(
@@ -139,12 +141,26 @@ def string_at(S, i: Instruction, address: int, flat: int) -> str:
     only.reshape(-1)[flat] = True
     out = bytearray()
     while len(out) < _LONGEST:
-        where = np.array([address + len(out)], np.int64)
-        byte = int(words_at(S, i, where, 1, only)[flat])
+        where = np.array([address + len(out)], np.uint64).view(np.int64)
+        try:
+            byte = int(words_at(S, i, where, 1, only)[flat])
+        except SimulatorError:
+            raise _mismatch(S, i, only) from None
         if not byte:
             break
         out.append(byte)
     return out.decode("utf-8", "replace")
+
+
+def _mismatch(S, i: Instruction, mask) -> SimulatorError:
+    block, thread = S.layout.locate(mask)
+    return SimulatorError(
+        "out_of_bounds",
+        f"{S.entry}, line {i.line}: printf in thread {thread} of block {block} is asked for more "
+        "than it was given: match the format to the number and types of the arguments."
+        f"{part_written(S)}",
+        i.line,
+    )
 
 
 def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
@@ -159,6 +175,9 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     printed = np.zeros(S.layout.shape, np.int32)
     for address in np.unique(formats[mask]):
         here = (formats == address) & mask
+        if not address:
+            printed[here] = -1
+            continue
         threads = np.flatnonzero(here)
         text = string_at(S, i, int(address), int(threads[0]))
         asked = _argument_sizes(text)
@@ -166,7 +185,10 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
         columns, at = [], 0
         for _, size in asked:
             at = -(-at // size) * size
-            words = words_at(S, i, buffers + at, size, here)
+            try:
+                words = words_at(S, i, buffers + at, size, here)
+            except SimulatorError:
+                raise _mismatch(S, i, here) from None
             columns.append(words[threads].tolist())
             at += size
         rows = zip(*columns, strict=True) if columns else [()] * len(threads)

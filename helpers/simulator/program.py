@@ -93,7 +93,9 @@ class Graph:
             return self.block_at[self.function.labels[label]]
         except KeyError:
             raise SimulatorError(
-                "unsupported", f"branch to an unknown label {label} (line {line})", line
+                "unsupported",
+                f"line {line}: a branch to the label {label}, which is not there.",
+                line,
             ) from None
 
 

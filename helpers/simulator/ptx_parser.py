@@ -27,7 +27,10 @@ class Parser:
         return 1
 
     def error(self, what: str, line: int | None) -> SimulatorError:
-        return SimulatorError("unsupported", f"the simulator {what} (line {line})", line)
+        what = " ".join(what.split())
+        return SimulatorError(
+            "unsupported", f"line {line}: the simulator {what}; check the inline PTX there.", line
+        )
 
     def resolve_line(self, m: re.Match, previous: int | None) -> int | None:
         """The line of the main file: of code inlined from elsewhere, where it was inlined."""
@@ -121,8 +124,9 @@ class Parser:
             m = linkage.match(text, pos)
             if m:
                 stop = statement_end(text, pos)
-                variable = self.variable(text[pos:stop])
-                variables[variable.name] = variable
+                if "extern" not in m.group() or m.group(1) == "shared":  # else of no file here
+                    variable = self.variable(text[pos:stop])
+                    variables[variable.name] = variable
                 pos = stop + 1
                 continue
             if text.startswith((".alias", ".pragma"), pos):
