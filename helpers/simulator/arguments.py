@@ -137,7 +137,10 @@ def check_arguments(
     out = []
     for n, (arg, param, d, name) in enumerate(zip(args, params, declared, names, strict=True), 1):
         where = f"{entry}: argument {n} ({name})" if d else f"{entry}: argument {n}"
-        if isinstance(arg, np.ndarray) and (arg.size != 1 or _is_pointer(param, d)):
+        by_value = isinstance(arg, np.ndarray) and (
+            arg.ndim == 0 or (arg.size == 1 and arg.dtype.kind == "V")
+        )
+        if isinstance(arg, np.ndarray) and (_is_pointer(param, d) or not by_value):
             constant = d is not None and d.constant
             out.append(Argument(name, _checked_array(where, arg, param, d), b"", constant))
         else:
@@ -208,8 +211,8 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
             return (0).to_bytes(8, "little")  # a null pointer
         raise SimulatorError(
             "argument",
-            f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass a NumPy "
-            "array.",
+            f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass an "
+            "array (of cp, to a cp.RawKernel).",
         )
     if isinstance(arg, bool):
         arg = np.bool_(arg)

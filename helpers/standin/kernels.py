@@ -107,11 +107,18 @@ class RawKernel:
             stream: accepted as in CuPy; the launch has ended on return.
 
         Raises:
-            TypeError: an argument that is neither a device array nor a scalar.
+            TypeError: args, a grid or a block of another type, or an argument that is neither a
+                device array nor a scalar.
+            OverflowError: a whole number beyond 64 bits.
             SimulatorError: the source does not compile, or the launch is refused or stopped.
         """
         from helpers import simulator
 
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(
+                f"args of {self.name} must be a tuple such as (a, n), or (a,) for one, not of type "
+                f"{type(args).__name__}."
+            )
         self.report = simulator.launch(
             self.code,
             self.name,
@@ -119,7 +126,7 @@ class RawKernel:
             _extent("block", block),
             tuple(_argument(self.name, n, a) for n, a in enumerate(args)),
             options=self.options,
-            shared_mem=int(shared_mem),
+            shared_mem=shared_mem,
             count=_counting,
             max_dynamic_shared=self._max_dynamic,
         )
@@ -204,6 +211,7 @@ class RawKernel:
         It starts as what static shared memory leaves of 48 KB; set it for more, up to 227 KB.
 
         Raises:
+            TypeError: on setting it to anything but a whole number.
             SimulatorError: of kind `launch`, on setting it above what a block can have.
         """
         if self._max_dynamic is not None:
@@ -216,6 +224,11 @@ class RawKernel:
 
         static = self.shared_size_bytes
         most = ATTRIBUTES["MaxSharedMemoryPerBlockOptin"] - static
+        if not isinstance(size, (int, np.integer)):
+            raise TypeError(
+                f"max_dynamic_shared_size_bytes of {self.name} is a whole number of bytes, not "
+                f"{size!r}."
+            )
         if not 0 <= size <= most:
             raise SimulatorError(
                 "launch",
@@ -231,6 +244,11 @@ class RawKernel:
 
     @preferred_shared_memory_carveout.setter
     def preferred_shared_memory_carveout(self, percentage: int) -> None:
+        if not isinstance(percentage, (int, np.integer)) or not -1 <= percentage <= 100:
+            raise ValueError(
+                f"preferred_shared_memory_carveout of {self.name} is -1 or 0 to 100, not "
+                f"{percentage!r}."
+            )
         self._carveout = int(percentage)
 
     def __getattr__(self, name):
@@ -325,14 +343,17 @@ def _extent(what: str, given: tuple[int, ...]) -> tuple[int, int, int]:
         raise TypeError(
             f"{what} must be a tuple such as (4, 1), not {given!r} of type {type(given).__name__}"
         )
-    x, y, z = (max(1, int(n)) for n in (*given, 1, 1)[:3])
+    if not all(isinstance(n, (int, np.integer)) for n in given):
+        raise TypeError(f"{what} must be a tuple of whole numbers, not {given!r}: divide with //.")
+    x, y, z = (max(1, int(n)) for n in (*given, 1, 1, 1)[:3])
     return x, y, z
 
 
 def _argument(kernel: str, position: int, value: Any) -> Any:
     """One argument as the simulator takes it: a NumPy array for a pointer, a NumPy scalar."""
     if isinstance(value, ndarray):
-        return value.view(np.ndarray)
+        host = value.view(np.ndarray)  # a pointer, be it to a single number
+        return host.reshape(1) if host.ndim == 0 else host
     if isinstance(value, np.generic):
         return value
     if isinstance(value, np.ndarray):
@@ -345,6 +366,8 @@ def _argument(kernel: str, position: int, value: Any) -> Any:
     if isinstance(value, bool):
         return np.bool_(value)
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise OverflowError(f"argument {position} of {kernel} does not fit into 64 bits.")
         return np.uint64(value) if value >= 2**63 else np.int64(value)
     if isinstance(value, float):
         return np.float64(value)
