@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,14 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from html import escape
 from pathlib import Path
 
-from . import fonts
+from . import fonts, printing
 from .chapter import Chapter, chapter
 from .deck import deck, page, policy
 from .errors import ExportError
 from .execute import execute, read
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_PDF_SECONDS = 120
 _CSS = """
 :root { color-scheme: light; } html { background: #fff; color: #1c2026; }
 body { margin: 0; font: 22px/1.4 "Deck Sans", Arial, sans-serif; }
@@ -59,7 +55,7 @@ def build(
         ExportError: a notebook cannot be exported; of this one nothing is written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    browser = chromium() if pdf else None
+    browser = printing.chromium() if pdf else None
     if pdf and browser is None:
         say("Chromium is not on this machine: the decks are made, their PDFs are not.")
     made: list[tuple[Path, Chapter]] = []
@@ -104,34 +100,14 @@ def write(path: Path, content: str | bytes) -> None:
         raise
 
 
-def chromium() -> str | None:
-    """The Chromium of this machine, if there is one."""
-    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
-
-
 def print_pdf(browser: str, deck: Path) -> Path:
-    """Print a deck, one page a slide, to a PDF beside it.
+    """Print a deck to a PDF beside it.
 
     Raises:
-        ExportError: Chromium prints nothing.
+        ExportError: Chromium cannot.
     """
     target = deck.with_suffix(".pdf")
-    with tempfile.TemporaryDirectory() as scratch:
-        printed = Path(scratch) / "deck.pdf"
-        command = [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={scratch}/profile", "--no-pdf-header-footer",
-            "--virtual-time-budget=15000", f"--print-to-pdf={printed}",
-            f"{deck.resolve().as_uri()}?print-pdf",
-        ]  # fmt: skip
-        try:
-            subprocess.run(command, capture_output=True, timeout=_PDF_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            pass
-        if not printed.is_file() or printed.stat().st_size == 0:
-            raise ExportError(f"{deck.name}: {browser} printed no PDF within {_PDF_SECONDS} s.")
-        write(target, printed.read_bytes())
+    write(target, printing.pdf(browser, deck))
     return target
 
 

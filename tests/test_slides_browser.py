@@ -1,0 +1,191 @@
+"""Decks in a browser without a network: they open, fit their sheets, play, answer and print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import deck_checks
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from helpers.slides import build
+from helpers.slides.build import build as make
+from helpers.slides.chapter import chapter
+from helpers.slides.execute import execute, read
+from helpers.slides.page import reading_page
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LONG = "\n".join(f"value_{n} = {n} * 2  # {'a remark ' * (n % 9)}" for n in range(23))
+FRAME = """def frame(n, size=40):
+    dot = f'<circle cx="{200 * n + 80}" cy="240" r="{size}"/>'
+    words = f'<text x="40" y="60" font-size="16">{n}</text>'
+    return f'<svg viewBox="0 0 960 480">{dot}{words}</svg>', f'Step {n}.'"""
+PROBLEM = """def problem(k, n=50, block=32):
+    a, b = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
+    args = {'a': a, 'b': b, 'c': np.empty(n, np.float32), 'n': n}
+    return Launch(-(-n // block), block, args, {'c': a + 1.0})"""
+DRAW = """dots = Player(name='Dot')
+
+
+@interact(n=(0, 3), size=(10, 100))
+def draw(n=1, size=40):
+    dots.frames = [frame(n, size), frame(n, size // 2)]
+
+
+dots"""
+QUESTION = "1. Why?\n\n<details><summary>Answer</summary>\n\nBecause $a<b$.\n\n</details>"
+ADD = "add = load_kernel('00_vector_add.cu')\na, b, c = (cp.zeros(100, cp.float32) for _ in 'abc')"
+CELLS = [
+    ("markdown", "# A chapter with $x^2$\n\nIts opening."),
+    ("hidden", "import numpy as np\nfrom ipywidgets import interact\nfrom helpers import cp"),
+    ("hidden", "from helpers.bench import Launch, bench"),
+    ("hidden", "from helpers.figures.player import Player"),
+    ("hidden", "from helpers.kernels import load_kernel\nfrom helpers.tables import Table"),
+    ("markdown", "## Read: long code"),
+    ("code", LONG),
+    ("markdown", "## See: a player"),
+    ("code", FRAME),
+    ("code", "Player([frame(n) for n in range(4)], name='Dots', interval=300)"),
+    ("markdown", "What the speaker alone has: $k$.", "notes"),
+    ("markdown", "What is said **after** it. " + 5 * "Words enough to take some lines. "),
+    ("markdown", "## Read: a kernel"),
+    ("code", ADD),
+    ("code", "add.show(add.count(4, 32, (a, b, c, 100)))"),
+    ("markdown", "## Tweak: a setting"),
+    ("code", DRAW),
+    ("markdown", "## Tweak: text"),
+    ("code", "@interact(word=['one', 'two', 'three'])\ndef say(word):\n    print(word * 3)"),
+    ("markdown", "## Tweak: a bench"),
+    ("code", PROBLEM, "hidden"),
+    ("code", "bench('00_vector_add.cu', problem=problem, n=[20, 50, 1000], block=[32, 64])"),
+    ("markdown", "## A long table\n\nWith words before it."),
+    ("code", "Table(['n', 'n squared'], [(n, n * n) for n in range(25)])"),
+    ("markdown", "## Words\n\n" + "\n\n".join(["Some words that fill a line. " * 8] * 7)),
+    ("markdown", "## Try: a question\n\n" + QUESTION),
+    ("markdown", "## Next\n\nThe end."),
+]  # fmt: skip
+
+
+def made_up():
+    cells = []
+    for kind, source, *tags in CELLS:
+        hidden = kind == "hidden" or "hidden" in tags
+        slide = "skip" if hidden else "slide" if source.startswith("#") else "-"
+        labels = ["hide-input"] if hidden else [tag for tag in tags if tag == "notes"]
+        metadata = {"slideshow": {"slide_type": slide}, "tags": labels}
+        new = new_markdown_cell if kind == "markdown" else new_code_cell
+        cells.append(new(source, metadata=metadata))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The made-up chapter as a deck, built as `make slides` does."""
+    folder = tmp_path_factory.mktemp("decks")
+    nbformat.write(made_up(), folder / "90_made_up.ipynb")
+    said: list[str] = []
+    [deck] = make([folder / "90_made_up.ipynb"], folder / "slides", say=said.append)
+    return deck, said
+
+
+def test_a_deck_of_everything_stands_up(made, browser):
+    deck, said = made
+    counted = deck_checks.check(browser, deck)
+    assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
+    assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
+    assert said[0].startswith("[1/1] 90_made_up") and "1 PDFs are printed." in said
+
+
+def test_what_stands_on_which_slide(made, browser):
+    deck, _ = made
+    with deck_checks.opened(browser, deck) as page:
+        texts = {}
+        for number in deck_checks.slides(page):
+            sheet = page.locator(".slides > section.present .sheet")
+            texts.setdefault(sheet.locator(".title").inner_text().split("\n")[0], []).append(
+                (number, sheet.inner_text())
+            )
+        everything = "\n".join(text for parts in texts.values() for _, text in parts)
+        # Long code is split, and all of it is there, in order and once.
+        shown = re.findall(r"^\s*value_(\d+) = ", everything, re.M)
+        assert shown == [str(n) for n in range(23)]
+        assert everything.count("import numpy") == 0  # set-up
+        assert "What the speaker alone has" not in everything
+        squares = re.findall(r"^(\d+)\t([\d,]+)$", everything, re.M)
+        assert [(str(n), f"{n * n:,}") for n in range(25)] == squares[-25:]
+        # The answer comes with the key that turns pages.
+        page.evaluate("Reveal.slide(Reveal.getTotalSlides() - 2, 0, -1)")
+        answer = page.locator(".present .answer")
+        assert "visible" not in (answer.get_attribute("class") or "").split()
+        page.keyboard.press("ArrowRight")
+        assert "visible" in answer.get_attribute("class").split()
+        assert page.locator(".present .sheet-number").inner_text().split(" / ")[1] == str(
+            page.evaluate("Reveal.getTotalSlides()")
+        )
+
+
+def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
+    deck, _ = made
+    with deck_checks.opened(browser, deck) as page:
+        number = page.evaluate(
+            """[...document.querySelectorAll(".slides > section")].findIndex(
+                (section) => section.querySelector(".figure-player"))"""
+        )
+        page.evaluate(f"Reveal.slide({number})")
+        with page.context.expect_page() as opening:
+            page.keyboard.press("s")
+        speaker = opening.value
+        speaker.locator(".speaker-controls-notes .value").get_by_text(
+            "What the speaker alone has: k."
+        ).wait_for(timeout=20_000)
+        assert "enough to take" in speaker.locator(".speaker-controls-notes").inner_text()
+        assert len(speaker.frames) == 3  # the slide on show, and the next one
+        for frame in speaker.frames[1:]:
+            frame.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
+        speaker.keyboard.press("ArrowRight")
+        page.locator(".present .sheet-number", has_text=f"{number + 2} /").wait_for()
+
+
+def test_the_deck_is_printed_one_page_a_slide(made, browser):
+    deck, _ = made
+    printed = deck.with_suffix(".pdf").read_bytes()
+    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))
+    with deck_checks.opened(browser, deck) as page:
+        assert pages == page.evaluate("Reveal.getTotalSlides()")
+
+
+def test_a_page_to_read_runs_its_figures_too(made, browser, tmp_path):
+    deck, _ = made
+    source = deck.parent.parent / "90_made_up.ipynb"
+    executed = execute(read(source), "90", tmp_path)
+    path = tmp_path / "page.html"
+    build.write(path, reading_page(chapter(executed, "90_made_up", tmp_path, whole=True)))
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
+    page.goto(path.as_uri())
+    assert page.evaluate("window.figuresReady") == 5
+    player = page.locator(".figure-player").first
+    player.locator("button.figure-player-next").click()
+    assert player.locator(".figure-player-counter").inner_text() == "2 / 4"
+    page.locator("summary", has_text="Set-up").first.click()
+    assert page.get_by_text("import numpy as np").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+    assert not troubles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
+def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, tmp_path):
+    [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None)
+    counted = deck_checks.check(browser, deck)
+    assert counted["slides"] >= 15
