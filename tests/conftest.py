@@ -25,6 +25,14 @@ def chromium_path() -> str | None:
     return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Browser tests go to one worker: two browsers and two JupyterLabs at once are slow."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("browser") is not None:
+                item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") is not None:
         from helpers import device
