@@ -212,7 +212,7 @@ def turn(page, said: str) -> int:
     for radio in page.locator(".present .choices input[type=radio]").all():
         radio.evaluate("input => input.click()")
         seen.add(page.evaluate(shown))
-        assert not page.evaluate(MEASURE)["over"], said
+        assert not (over := page.evaluate(MEASURE)["over"]), (said, over)
         count += 1
     for slider in page.locator(".present .choices input[type=range]").all():
         for value in ("min", "max"):
@@ -221,7 +221,7 @@ def turn(page, said: str) -> int:
                 value,
             )
             seen.add(page.evaluate(shown))
-            assert not page.evaluate(MEASURE)["over"], said
+            assert not (over := page.evaluate(MEASURE)["over"]), (said, over)
             count += 1
     assert len(seen) > 1, said
     return count

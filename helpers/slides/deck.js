@@ -5,6 +5,8 @@
   const LINES = 10; // of code on a sheet
   const GAP = 16; // between blocks, as in deck.css
   const KEEP = 0.86; // a figure shares its sheet with text if this part of its size remains
+  const SMALL = 14; // pixels under which text in a figure is small: such figures
+  const KEEP_SMALL = 0.95; // give less room away
   const BESIDE = 400; // pixels that text beside a figure needs
   const slides = document.querySelector(".reveal .slides");
 
@@ -182,14 +184,13 @@
     let ratio = box?.width ? box.width / box.height : frame.clientWidth / frame.clientHeight;
     if (stage?.style.aspectRatio) ratio = Number(stage.style.aspectRatio.split("/")[0]);
     if (stage?.style.maxWidth) width = parseFloat(stage.style.maxWidth) / 1.4;
-    const around = block.getBoundingClientRect().height - frame.getBoundingClientRect().height;
-    return { width, ratio, around };
+    const around = block.offsetHeight - (frame.offsetHeight ?? frame.clientHeight);
+    const sizes = [...image.querySelectorAll("text")].slice(0, 300).map(
+      (text) => parseFloat(getComputedStyle(text).fontSize));
+    return { width, ratio, around, smallest: Math.min(Infinity, ...sizes) };
   }
 
-  function area(node) {
-    const { width, height } = node.getBoundingClientRect();
-    return width * height;
-  }
+  const area = (node) => node.clientWidth * node.clientHeight;
 
   // How large a figure becomes in this room, 1 being as drawn.
   function scaleIn(figure, width, height) {
@@ -241,7 +242,8 @@
     if (besideFits(page, entry, room)) return true;
     const alone = scaleIn(figure, room.width, room.height);
     const shared = scaleIn(figure, room.width, room.height - taken);
-    return shared >= KEEP * alone || shared >= 1.25;
+    const keep = figure.smallest * alone < SMALL ? KEEP_SMALL : KEEP;
+    return shared >= keep * alone || (shared >= 1.25 && figure.smallest * shared >= SMALL);
   }
 
   // A figure that is high leaves room beside it for text.
@@ -335,6 +337,12 @@
     node.style.setProperty("--figure-width", `${Math.floor(width)}px`);
   }
 
+  // What is turned may bring a picture of another shape, or a longer caption.
+  function sizeAgain(page, room) {
+    page.figure.figure = pictureOf(page.figure.node) ?? page.figure.figure;
+    size(page, room);
+  }
+
   // A last sheet with a sentence or two on it is no slide: rather smaller text, or a fuller last one.
   function dealWell(section, body) {
     const sheet = section.querySelector(".sheet");
@@ -373,6 +381,11 @@
     });
     for (const page of pages) {
       size(page, room);
+      for (const type of ["input", "change"]) {
+        page.figure?.node.addEventListener(type, (event) => {
+          if (event.target.closest(".choices")) sizeAgain(page, room);
+        });
+      }
       // What opens a sheet is not waited for.
       if (page.blocks[0]?.node.matches(".answer")) page.blocks[0].node.classList.remove("fragment");
     }
