@@ -119,9 +119,10 @@ def with_spy(*figures) -> str:
     for old, new in (
         ("save_changes() {}", "save_changes() { window.saved.push(this.state.index); }"),
         (
-            "await modules[module].render({ model: new Model(state), el: place });",
-            "const model = new Model(state); window.models.push(model);"
-            "window.cleanups.push(await modules[module].render({ model, el: place }));",
+            "await modules[figures[number].module].render("
+            "{ model: models[number], el: place, models });",
+            "const model = models[number]; window.models.push(model); window.cleanups.push("
+            "await modules[figures[number].module].render({ model, el: place, models }));",
         ),
     ):
         assert old in scripts
