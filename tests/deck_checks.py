@@ -16,6 +16,9 @@ MEASURE = """() => {
   const body = sheet.querySelector(".body");
   const title = sheet.querySelector(".title");
   if (title && title.scrollWidth > title.clientWidth + 1) found.over.push("title");
+  if (title && title.getBoundingClientRect().bottom > body.getBoundingClientRect().top + 1) {
+    found.over.push("the title over the text");
+  }
   const tall = body.scrollHeight > body.clientHeight + 1;
   if (tall || body.scrollWidth > body.clientWidth + 1) found.over.push("body");
   const inner = body.getBoundingClientRect();
@@ -49,8 +52,10 @@ MEASURE = """() => {
   found.drawn = drawn === Infinity ? null : drawn;
   found.scrolls = body.matches(".scrolls");
   found.figures = [...body.querySelectorAll(":scope .figure, :scope .bench")].length;
-  found.lines = body.querySelectorAll(".code pre.lines > span").length +
-    body.querySelectorAll(".listing .kl-row:not(.kl-headings, .kl-sums)").length;
+  // A line with nothing but brackets on it is not one of code.
+  const lines = ".code pre.lines > span, .listing .kl-row:not(.kl-headings, .kl-sums) > .kl-c";
+  const counts = (line) => /\\w/.test(line.textContent);
+  found.lines = [...body.querySelectorAll(lines)].filter(counts).length;
   found.device = sheet.querySelector(".sheet-foot").textContent;
   return found;
 }"""

@@ -72,21 +72,26 @@
     notes.append(...nodes);
   }
 
-  // Where to cut `texts` into pieces of at most `most` lines: evenly, rather at blank lines and
-  // rather where the indentation is small.
+  // Whether a line counts as one of code: one with nothing but brackets, or nothing, does not.
+  const counts = (text) => (/\w/.test(text) ? 1 : 0);
+  const countOf = (texts) => texts.reduce((sum, text) => sum + counts(text), 0);
+
+  // Where to cut `texts` into pieces of at most `most` lines that count: evenly, rather at blank
+  // lines and rather where the indentation is small.
   function cuts(texts, most) {
-    const pieces = Math.ceil(texts.length / most);
     const found = [];
     let from = 0;
-    for (let left = pieces; left > 1; left--) {
-      const even = from + (texts.length - from) / left;
+    for (let left = Math.ceil(countOf(texts) / most); left > 1; left--) {
+      const even = countOf(texts.slice(from)) / left;
       let best = null;
-      for (let at = from + 1; at <= Math.min(from + most, texts.length - 1); at++) {
-        if (texts.length - at > most * (left - 1)) continue;
+      for (let at = from + 1; at < texts.length; at++) {
+        const taken = countOf(texts.slice(from, at));
+        if (taken > most) break;
+        if (countOf(texts.slice(at)) > most * (left - 1)) continue;
         const indent = texts[at].trim() ? texts[at].search(/\S/) : 0;
         const blank = texts[at - 1].trim() === "" ? -6 : 0;
         const closing = /^\s*[})\]]/.test(texts[at]) ? 8 : 0;
-        const cost = Math.abs(at - even) + indent / 2 + blank + closing;
+        const cost = Math.abs(taken - even) + indent / 2 + blank + closing;
         if (!best || cost < best.cost) best = { at, cost };
       }
       from = best.at;
@@ -103,7 +108,7 @@
   // Long code, listings, texts and tables become several blocks.
   function split(block) {
     const parts = (items, texts, most, build) => {
-      if (items.length <= most) return [block];
+      if (countOf(texts) <= most) return [block];
       return pieces(items, texts, most).map((piece, n, all) => {
         const part = block.cloneNode(false);
         part.append(build(piece, n, all.length));
@@ -115,7 +120,9 @@
     if (pre && (block.matches(".code") || block.matches(".text"))) {
       const lines = [...pre.children];
       const most = block.matches(".code") ? LINES : 14;
-      return parts(lines, lines.map((line) => line.textContent), most, (piece) => {
+      // Of a text, every line counts.
+      const words = (line) => (block.matches(".code") ? "" : "x") + line.textContent;
+      return parts(lines, lines.map(words), most, (piece) => {
         while (piece.length > 1 && !piece[0].textContent.trim()) piece.shift();
         while (piece.length > 1 && !piece.at(-1).textContent.trim()) piece.pop();
         const inner = make("pre", "lines");
@@ -185,8 +192,8 @@
     if (stage?.style.aspectRatio) ratio = Number(stage.style.aspectRatio.split("/")[0]);
     if (stage?.style.maxWidth) width = parseFloat(stage.style.maxWidth) / 1.4;
     const around = block.offsetHeight - (frame.offsetHeight ?? frame.clientHeight);
-    const sizes = [...image.querySelectorAll("text")].slice(0, 300).map(
-      (text) => parseFloat(getComputedStyle(text).fontSize));
+    const sizes = [...image.querySelectorAll("[font-size]")].map(
+      (text) => parseFloat(text.getAttribute("font-size")));
     return { width, ratio, around, smallest: Math.min(Infinity, ...sizes) };
   }
 
@@ -292,11 +299,11 @@
 
   function entryOf(block) {
     const lines = block.matches(".code, .listing")
-      ? block.querySelectorAll("pre.lines > span, .kl-row:not(.kl-headings, .kl-sums)").length
-      : 0;
+      ? [...block.querySelectorAll("pre.lines > span, .kl-row:not(.kl-headings, .kl-sums) > .kl-c")]
+      : [];
     return {
       node: block,
-      lines,
+      lines: countOf(lines.map((line) => line.textContent)),
       height: block.getBoundingClientRect().height,
       figure: pictureOf(block),
       bench: block.matches(".bench"),
@@ -366,11 +373,16 @@
   function layOut(section) {
     const body = section.querySelector(".body");
     let pages = dealWell(section, body);
-    // A sheet of nothing but the code that draws the next one's figure goes into the notes.
-    const drawing = pages.filter((page, number) =>
-      pages[number + 1]?.blocks[0].figure && page.blocks.every((entry) => entry.code));
+    // Code that draws the figure of the next sheet goes into the notes.
+    const drawing = pages.flatMap((page, number) => {
+      if (!pages[number + 1]?.blocks[0].figure) return [];
+      const { blocks } = page;
+      const from = blocks.findLastIndex((entry) => !entry.code) + 1;
+      return blocks.slice(from).map((entry) => entry.node);
+    });
     if (drawing.length) {
-      tell(section, ...drawing.flatMap((page) => page.blocks.map((entry) => entry.node)));
+      body.replaceChildren(...pages.flatMap((page) => page.blocks.map((entry) => entry.node)));
+      tell(section, ...drawing);
       pages = dealWell(section, body);
     }
     const room = { body, width: body.clientWidth, height: body.clientHeight };
@@ -435,6 +447,12 @@
     source.scrollTop = Math.max(0, below + source.clientHeight / 4);
   }
 
+  // Whether a line of code is broken into two.
+  const wraps = (body) => [...body.querySelectorAll("pre.lines")].some((pre) => {
+    const height = parseFloat(getComputedStyle(pre).lineHeight);
+    return [...pre.children].some((line) => line.offsetHeight > 1.5 * height);
+  });
+
   // Text with much room grows. Text that is still too long grows smaller, and in the end can be
   // scrolled.
   function fill(sheet) {
@@ -444,11 +462,13 @@
     sheet.classList.remove("tight");
     if (whole && over()) sheet.classList.add("tight");
     if (!whole) {
-      const statement = [...body.children].every((block) => block.matches(".prose, .answer"));
+      const statement = !sheet.matches(".opening") &&
+        [...body.children].every((block) => block.matches(".prose, .answer"));
       for (const size of statement ? ["statement", "roomy"] : ["roomy"]) {
         sheet.classList.add(size);
+        sheet.classList.toggle("narrow", size === "roomy" && wraps(body));
         if (!over() && !(size === "statement" && body.clientHeight > 400)) break;
-        sheet.classList.remove(size);
+        sheet.classList.remove(size, "narrow");
       }
     }
     for (const step of ["tight", "tighter"]) {
