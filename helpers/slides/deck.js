@@ -6,7 +6,7 @@
   const GAP = 16; // between blocks, as in deck.css
   const KEEP = 0.86; // a figure shares its sheet with text if this part of its size remains
   const SMALL = 14; // pixels under which text in a figure is small: such figures
-  const KEEP_SMALL = 0.95; // give less room away
+  const KEEP_SMALL = 0.89; // give less room away: a line
   const BESIDE = 400; // pixels that text beside a figure needs
   const slides = document.querySelector(".reveal .slides");
 
@@ -283,6 +283,7 @@
       const joins = table?.matches(".table") && block.matches(".prose") && !block.matches(".fragment");
       if (joins && wide(table) < 0.45 * body.clientWidth && table.offsetHeight > 180) {
         const pair = make("div", "block pair");
+        pair.toggleAttribute("data-output", table.hasAttribute("data-output"));
         table.replaceWith(pair);
         const column = make("div", "column", block);
         pair.append(table, column);
@@ -470,6 +471,10 @@
         if (!over() && !(size === "statement" && body.clientHeight > 400)) break;
         sheet.classList.remove(size, "narrow");
       }
+    }
+    if (wraps(body)) {
+      sheet.classList.add("fine");
+      if (wraps(body)) sheet.classList.remove("fine");
     }
     for (const step of ["tight", "tighter"]) {
       if (!over()) return;
