@@ -76,12 +76,12 @@
   const counts = (text) => (/\w/.test(text) ? 1 : 0);
   const countOf = (texts) => texts.reduce((sum, text) => sum + counts(text), 0);
 
-  // Where to cut `texts` into pieces of at most `most` lines that count: evenly, rather at blank
-  // lines and rather where the indentation is small.
-  function cuts(texts, most) {
+  // Where to cut `texts` into so many pieces of at most `most` lines that count: evenly, rather at
+  // blank lines and rather where the indentation is small.
+  function cuts(texts, most, count) {
     const found = [];
     let from = 0;
-    for (let left = Math.ceil(countOf(texts) / most); left > 1; left--) {
+    for (let left = count; left > 1; left--) {
       const even = countOf(texts.slice(from)) / left;
       let best = null;
       for (let at = from + 1; at < texts.length; at++) {
@@ -94,22 +94,29 @@
         const cost = Math.abs(taken - even) + indent / 2 + blank + closing;
         if (!best || cost < best.cost) best = { at, cost };
       }
+      if (!best) break; // fewer lines than pieces
       from = best.at;
       found.push(from);
     }
     return found;
   }
 
-  function pieces(items, texts, most) {
-    const ends = [...cuts(texts, most), items.length];
+  function pieces(items, texts, most, count) {
+    const ends = [...cuts(texts, most, count), items.length];
     return ends.map((end, n) => items.slice(n ? ends[n - 1] : 0, end));
   }
 
   // Long code, listings, texts and tables become several blocks.
   function split(block) {
     const parts = (items, texts, most, build) => {
-      if (countOf(texts) <= most) return [block];
-      return pieces(items, texts, most).map((piece, n, all) => {
+      const heights = items.map((item) => item.offsetHeight);
+      const whole = heights.reduce((sum, height) => sum + height, 0);
+      const room = block.parentElement.clientHeight - (block.offsetHeight - whole);
+      const least = Math.ceil(countOf(texts) / most);
+      // Some unevenness is to be reckoned with, where lines are broken.
+      const count = whole <= room ? least : Math.max(least, Math.ceil(whole / (0.85 * room)));
+      if (count < 2) return [block];
+      return pieces(items, texts, most, count).map((piece, n, all) => {
         const part = block.cloneNode(false);
         part.append(build(piece, n, all.length));
         part.dataset.part = `${n + 1}/${all.length}`;
@@ -135,6 +142,7 @@
       return listings.flatMap((one) => {
         const part = block.cloneNode(false);
         part.append(one);
+        block.before(part); // to be measured
         return split(part);
       });
     }
