@@ -228,8 +228,8 @@ def test_widgets_are_run_or_shown_as_they_stood(tmp_path):
     made = taken_apart(tmp_path, markdown("# T"), cell, widgets=widgets)
     blocks = made.slides[0].blocks[1:]
     kinds = [re.match(r'<div class="block (\w+)', block)[1] for block in blocks]
-    assert kinds == ["text", "settings", "figure", "html", "bench", "html"]
-    assert "n = 2.5" in text_of(blocks[1]) and "the bench's page" in blocks[3]
+    assert kinds == ["text", "figure", "html", "bench", "html", "settings"]
+    assert "n = 2.5" in text_of(blocks[-1]) and "the bench's page" in blocks[2]
     assert made.outputs.embedded == ["one", "swept"]
     embedded = deck.embed(made)
     assert len(embedded.elements) == 2 and "Player" in embedded.scripts

@@ -359,42 +359,54 @@
     size(page, room);
   }
 
-  // A last sheet with a sentence or two on it is no slide: rather smaller text, or a fuller last one.
-  function dealWell(section, body) {
-    const sheet = section.querySelector(".sheet");
-    const room = () => ({ body, width: body.clientWidth, height: body.clientHeight });
-    const blocks = [...body.children];
-    const pages = deal(blocks.map(entryOf), room());
-    const lonely = () => pages.length > 1 && pages.at(-1).blocks.every((entry) => entry.prose) &&
-      pages.at(-1).height < 0.3 * body.clientHeight;
-    if (!lonely()) return pages;
-    sheet.classList.add("tight");
-    const closer = deal(blocks.map(entryOf), room());
-    if (closer.length < pages.length) return closer;
-    sheet.classList.remove("tight");
-    const before = pages.at(-2);
-    while (lonely() && before.blocks.length > 2 && before.blocks.at(-1).prose) {
-      pages.at(-1).blocks.unshift(before.blocks.pop());
-    }
-    return pages;
+  // Everything is measured before anything is moved, which would have it all laid out again.
+  function plan(section) {
+    const body = section.querySelector(".body");
+    const room = { body, width: body.clientWidth, height: body.clientHeight };
+    const entries = [...body.children].map(entryOf);
+    return { section, body, room, entries, told: [], pages: deal(entries, room) };
   }
 
-  function layOut(section) {
-    const body = section.querySelector(".body");
-    let pages = dealWell(section, body);
-    // Code that draws the figure of the next sheet goes into the notes.
-    const drawing = pages.flatMap((page, number) => {
-      if (!pages[number + 1]?.blocks[0].figure) return [];
-      const { blocks } = page;
-      const from = blocks.findLastIndex((entry) => !entry.code) + 1;
-      return blocks.slice(from).map((entry) => entry.node);
+  // Code that draws the figure of the next sheet goes into the notes, and so does what a sheet would
+  // show of code alone, without what comes of it.
+  function leaveDrawingOut(one) {
+    one.told = one.pages.flatMap((page, number) => {
+      const next = one.pages[number + 1]?.blocks[0];
+      const from = page.blocks.findLastIndex((entry) => !entry.code) + 1;
+      const drawn = next?.figure || next?.bench || (next?.output && from === 0);
+      return drawn ? page.blocks.slice(from) : [];
     });
-    if (drawing.length) {
-      body.replaceChildren(...pages.flatMap((page) => page.blocks.map((entry) => entry.node)));
-      tell(section, ...drawing);
-      pages = dealWell(section, body);
+    if (!one.told.length) return;
+    one.entries = one.entries.filter((entry) => !one.told.includes(entry));
+    one.pages = deal(one.entries, one.room);
+  }
+
+  const isLonely = ({ pages, room }) =>
+    pages.length > 1 && pages.at(-1).blocks.every((entry) => entry.prose) &&
+    pages.at(-1).height < 0.3 * room.height;
+
+  // A last sheet with a sentence or two on it is no slide: rather smaller text, or a fuller last one.
+  function mendLonely(plans) {
+    const lonely = plans.filter(isLonely);
+    const sheetOf = ({ section }) => section.querySelector(".sheet");
+    for (const one of lonely) sheetOf(one).classList.add("tight");
+    for (const one of lonely) one.closer = one.entries.map((entry) => entryOf(entry.node));
+    for (const one of lonely) {
+      const closer = deal(one.closer, one.room);
+      if (closer.length < one.pages.length) {
+        one.pages = closer;
+        continue;
+      }
+      sheetOf(one).classList.remove("tight");
+      const before = one.pages.at(-2);
+      while (isLonely(one) && before.blocks.length > 2 && before.blocks.at(-1).prose) {
+        one.pages.at(-1).blocks.unshift(before.blocks.pop());
+      }
     }
-    const room = { body, width: body.clientWidth, height: body.clientHeight };
+  }
+
+  function layOut({ section, pages, room, told }) {
+    if (told.length) tell(section, ...told.map((entry) => entry.node));
     const made = pages.map((page, number) => sheetFor(section, page, number));
     made.forEach((one, number) => {
       const part = make("span", "title-part", `${number + 1} / ${made.length}`);
@@ -512,7 +524,10 @@
       const body = section.querySelector(".body");
       besideTables([...body.children], body);
     }
-    for (const section of sections) layOut(section);
+    const plans = sections.map(plan);
+    plans.forEach(leaveDrawingOut);
+    mendLonely(plans);
+    plans.forEach(layOut);
     const sheets = [...slides.querySelectorAll(".sheet")];
     sheets.forEach((sheet, number) => {
       fill(sheet);

@@ -59,15 +59,21 @@ class Outputs:
         self.embedded: list[str] = []
 
     def of(self, cell: NotebookNode) -> list[Shown]:
-        """All that a code cell shows; a widget that is shown twice in a cell counts once."""
+        """All that a code cell shows, with what its controls are set to in one line at the end."""
         shown: list[Shown] = []
+        settings: list[str] = []
         for output in cell.get("outputs", []):
             for one in self._of(output):
+                if one.kind == "settings":
+                    settings.append(one.html)
+                    continue
                 # Two prints in a row are one text.
                 if one.kind == "text" and shown and shown[-1].kind == "text":
                     both = shown.pop().html + one.html
                     one = Shown("text", both.replace('</pre><pre class="lines">', "\n"))
                 shown.append(one)
+        if settings:
+            shown.append(Shown("settings", f"<p>{' · '.join(settings)}</p>"))
         return shown
 
     def _of(self, output: Mapping) -> Iterator[Shown]:
@@ -149,7 +155,7 @@ class Outputs:
                 controls.append((model["description"], _value(model)))
         if controls:
             pairs = " · ".join(f"{escape(name)} = {escape(value)}" for name, value in controls)
-            yield Shown("settings", f'<p class="settings">{pairs}</p>')
+            yield Shown("settings", pairs)
 
     def _place(self, identity: str) -> str:
         """Where a widget is to stand."""

@@ -16,6 +16,8 @@ from .maths import Maths
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")
 _IMAGE_OF_HTML = re.compile(r'(<img\b[^>]*\bsrc=)(["\'])(.*?)\2', re.I)
+# A line may be broken beside a drawing, even before a comma.
+_FORMULA_AND_MARK = re.compile(r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>[,.;:!?)\u2019]+', re.S)
 
 
 class ProseError(ValueError):
@@ -97,4 +99,5 @@ def to_html(source: str, maths: Maths, folder: Path, attachments: Mapping | None
         MathsError: a formula cannot be read.
         ProseError: an image cannot be had.
     """
-    return MarkdownWithMath(renderer=Renderer(maths, folder, attachments)).render(source).strip()
+    html = MarkdownWithMath(renderer=Renderer(maths, folder, attachments)).render(source).strip()
+    return _FORMULA_AND_MARK.sub(r'<span class="keep">\g<0></span>', html)
