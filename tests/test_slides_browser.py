@@ -183,8 +183,6 @@ def test_a_page_to_read_runs_its_figures_too(made, browser, tmp_path):
     assert not troubles
 
 
-# Not yet every slide of every chapter keeps to its sheet: which ones, this test says.
-@pytest.mark.xfail(reason="some decks are still being mended", strict=False)
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
 def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, tmp_path):
