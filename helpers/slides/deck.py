@@ -17,6 +17,7 @@ from .chapter import Chapter, Slide, plain
 
 _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
+_LAYOUT = ("deck_blocks.js", "deck_sheets.js", "deck.js")
 _STEPS = "see|read|run|measure|tweak|try|next"
 _STEP_FIRST = re.compile(rf"\A({_STEPS})\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
@@ -33,14 +34,14 @@ def deck(chapter: Chapter) -> str:
     scripts = [
         _read("dist/reveal.js"),
         _read("plugin/notes/notes.js"),
-        _HERE.joinpath("deck.js").read_text("utf-8"),
+        "(() => {\n" + "\n".join(map(_own, _LAYOUT)) + "})();\n",
     ]
     # The speaker's window is written by the notes plugin, and inherits this page's policy.
     speaker = re.findall(r"<script>(.*?)</script>", _read("plugin/notes/speaker-view.html"), re.S)
     theme = re.sub(r"@import[^;]+;", "", _read("dist/theme/white.css"))
     styles = [
         _read("dist/reveal.css"), theme, *chapter.outputs.styles,
-        _HERE.joinpath("deck.css").read_text("utf-8"),
+        _own("deck.css"),
         fonts.css(sections + chapter.title + words(chapter)),
     ]  # fmt: skip
     return page(
@@ -155,6 +156,10 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
         f'<div class="sheet-foot"><span>{escape(chapter.title)}</span>{device}'
         f'<span class="sheet-number"></span></div></div>{notes}</section>'
     )
+
+
+def _own(name: str) -> str:
+    return _HERE.joinpath(name).read_text("utf-8")
 
 
 def _read(name: str) -> str:

@@ -1,0 +1,175 @@
+// The blocks of a slide: taken apart, put in order, and split where they are too long for a sheet.
+
+const LINES = 10; // of code on a sheet
+
+const make = (tag, name, ...children) => {
+  const made = document.createElement(tag);
+  made.className = name;
+  made.append(...children);
+  return made;
+};
+
+// Paragraphs, tables and code inside a text are blocks of their own.
+function flatten(body) {
+  for (const block of [...body.querySelectorAll(":scope > .prose")]) {
+    const parts = [...block.children].map((child) => {
+      if (child.classList.contains("code")) {
+        child.classList.add("block");
+        return child;
+      }
+      const kind = child.localName === "details" ? "answer" : child.localName === "table" ? "table" : "prose";
+      const part = make("div", `block ${kind}`, child);
+      if (block.classList.contains("fragment")) part.classList.add("fragment");
+      return part;
+    });
+    block.replaceWith(...parts);
+  }
+  for (const details of body.querySelectorAll(":scope > .answer > details")) {
+    // Revealed by the key that turns pages, and there on paper.
+    const answer = details.parentElement;
+    const summary = details.querySelector("summary");
+    const parts = [...details.childNodes].filter((node) => node !== summary);
+    answer.replaceChildren(make("p", "answer-head", summary.textContent), ...parts);
+    answer.classList.add("fragment");
+  }
+}
+
+// What a widget is set to stands under its picture. Code that only calls for a listing is for the
+// speaker: the listing says itself what it is.
+function arrange(section, body) {
+  for (const settings of body.querySelectorAll(":scope > .settings")) {
+    const next = settings.nextElementSibling;
+    if (next?.matches(".figure")) next.after(settings);
+  }
+  // Controls stand above the figure that they turn.
+  for (const choices of body.querySelectorAll(":scope > .choices")) {
+    const figure = choices.nextElementSibling;
+    if (figure?.matches(".figure")) {
+      figure.prepend(...choices.childNodes);
+      figure.classList.add("turned");
+      choices.remove();
+    }
+  }
+  for (const listing of body.querySelectorAll(":scope > .listing[data-output]")) {
+    const code = listing.previousElementSibling;
+    if (code?.matches(".code") && code.querySelectorAll("pre.lines > span").length <= 4) tell(section, code);
+  }
+}
+
+// Move something into the speaker's notes.
+function tell(section, ...nodes) {
+  const notes = section.querySelector("aside.notes") ?? section.appendChild(make("aside", "notes"));
+  notes.append(...nodes);
+}
+
+// Whether a line counts as one of code: one with nothing but brackets, or nothing, does not.
+const counts = (text) => (/\w/.test(text) ? 1 : 0);
+const countOf = (texts) => texts.reduce((sum, text) => sum + counts(text), 0);
+
+// Where to cut `texts` into so many pieces of at most `most` lines that count: evenly, rather at
+// blank lines and rather where the indentation is small.
+function cuts(texts, most, count) {
+  const found = [];
+  let from = 0;
+  for (let left = count; left > 1; left--) {
+    const even = countOf(texts.slice(from)) / left;
+    let best = null;
+    for (let at = from + 1; at < texts.length; at++) {
+      const taken = countOf(texts.slice(from, at));
+      if (taken > most) break;
+      if (countOf(texts.slice(at)) > most * (left - 1)) continue;
+      const indent = texts[at].trim() ? texts[at].search(/\S/) : 0;
+      const blank = texts[at - 1].trim() === "" ? -6 : 0;
+      const closing = /^\s*[})\]]/.test(texts[at]) ? 8 : 0;
+      const cost = Math.abs(taken - even) + indent / 2 + blank + closing;
+      if (!best || cost < best.cost) best = { at, cost };
+    }
+    if (!best) break; // fewer lines than pieces
+    from = best.at;
+    found.push(from);
+  }
+  return found;
+}
+
+function pieces(items, texts, most, count) {
+  const ends = [...cuts(texts, most, count), items.length];
+  return ends.map((end, n) => items.slice(n ? ends[n - 1] : 0, end));
+}
+
+// Long code, listings, texts and tables become several blocks.
+function split(block) {
+  const parts = (items, texts, most, build) => {
+    const heights = items.map((item) => item.offsetHeight);
+    const whole = heights.reduce((sum, height) => sum + height, 0);
+    const room = block.parentElement.clientHeight - (block.offsetHeight - whole);
+    const least = Math.ceil(countOf(texts) / most);
+    // Some unevenness is to be reckoned with, where lines are broken.
+    const count = whole <= room ? least : Math.max(least, Math.ceil(whole / (0.85 * room)));
+    if (count < 2) return [block];
+    return pieces(items, texts, most, count).map((piece, n, all) => {
+      const part = block.cloneNode(false);
+      part.append(build(piece, n, all.length));
+      part.dataset.part = `${n + 1}/${all.length}`;
+      return part;
+    });
+  };
+  const pre = block.querySelector(":scope > pre.lines");
+  if (pre && (block.matches(".code") || block.matches(".text"))) {
+    const lines = [...pre.children];
+    const most = block.matches(".code") ? LINES : 14;
+    // Of a text, every line counts.
+    const words = (line) => (block.matches(".code") ? "" : "x") + line.textContent;
+    return parts(lines, lines.map(words), most, (piece) => {
+      while (piece.length > 1 && !piece[0].textContent.trim()) piece.shift();
+      while (piece.length > 1 && !piece.at(-1).textContent.trim()) piece.pop();
+      const inner = make("pre", "lines");
+      piece.forEach((line, n) => inner.append(...(n ? ["\n"] : []), line));
+      return inner;
+    });
+  }
+  const listings = block.matches(".listing") ? [...block.querySelectorAll(".kernel-listing")] : [];
+  if (listings.length > 1) {
+    return listings.flatMap((one) => {
+      const part = block.cloneNode(false);
+      part.append(one);
+      block.before(part); // to be measured
+      return split(part);
+    });
+  }
+  if (listings.length === 1) {
+    const [listing] = listings;
+    const table = listing.querySelector(".kl-table");
+    const rows = [...table.querySelectorAll(":scope > .kl-row:not(.kl-headings, .kl-sums)")];
+    const head = table.querySelector(".kl-headings");
+    const sums = table.querySelector(".kl-sums");
+    const texts = rows.map((row) => row.querySelector(".kl-c").textContent);
+    return parts(rows, texts, LINES, (piece, n, count) => {
+      const copy = listing.cloneNode(false);
+      const inner = table.cloneNode(false);
+      if (head) inner.append(head.cloneNode(true));
+      const empty = (row) => !row.querySelector(".kl-c").textContent.trim();
+      while (piece.length > 1 && empty(piece[0])) piece.shift();
+      while (piece.length > 1 && empty(piece.at(-1))) piece.pop();
+      inner.append(...piece);
+      if (sums && n === count - 1) {
+        sums.querySelector(".kl-c").textContent = "sum of all lines";
+        inner.append(sums);
+      }
+      copy.append(listing.querySelector(".kl-title").cloneNode(true), inner);
+      return copy;
+    });
+  }
+  const rows = block.matches(".table") ? [...block.querySelectorAll("tbody > tr")] : [];
+  if (rows.length > 11) {
+    const table = block.querySelector("table");
+    const rest = [...block.children].filter((child) => child !== table);
+    const made = parts(rows, rows.map(() => "x"), 11, (piece) => {
+      const copy = table.cloneNode(false);
+      copy.append(table.tHead?.cloneNode(true) ?? "", make("tbody", "", ...piece));
+      return copy;
+    });
+    made.at(-1).append(...rest);
+    return made;
+  }
+  return [block];
+}
