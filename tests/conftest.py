@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 
@@ -43,6 +44,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.environ.get("CI"):
             pytest.fail("Browser tests must run where CI is set, and there is no Chromium.")
         pytest.skip("needs Chromium: on Debian and Ubuntu, apt install chromium")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """Playwright keeps an event loop running in this thread as long as its browser is open.
+
+    What is tested without a browser must find the thread as a script would: with no loop.
+    """
+    running = asyncio._get_running_loop()
+    if running is None or item.get_closest_marker("browser") is not None:
+        return (yield)
+    asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(running)
 
 
 @pytest.fixture(scope="session")

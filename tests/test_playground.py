@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import math
 import random
 import re
@@ -220,17 +219,7 @@ def hidden(board) -> bool:
     return board.player.layout.display == "none"
 
 
-def alone(test):
-    """Run in a thread of its own: browser tests leave an event loop that runs in this one."""
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pool.submit(test).result(timeout=60)
-
-
 def test_widget_follows_what_is_typed(playground):
-    alone(lambda: _follows(playground))
-
-
-def _follows(playground):
     board = playground("lane * 16", wait=0.01)
     assert "16 wavefronts, ideal 1: 15 bank conflicts" in board.status.value
     assert not hidden(board)
@@ -272,7 +261,7 @@ def test_widget_waits_and_never_shows_what_is_stale(playground, monkeypatch):
         assert asked[1:] == [("lane * 16", 4, "load")]
         assert not hidden(board) and "16 wavefronts" in board.status.value
 
-    alone(lambda: asyncio.run(type_something()))
+    asyncio.run(type_something())
 
 
 def test_widget_shows_no_traceback(playground, monkeypatch):
@@ -281,14 +270,11 @@ def test_widget_shows_no_traceback(playground, monkeypatch):
     def broken(*_):
         raise RuntimeError("<no> luck")
 
-    def test():
-        board = playground("lane", wait=0.01)
-        monkeypatch.setattr(playground_widget, "analyse", broken)
-        board.expression.value = "lane + 1"
-        assert hidden(board)
-        assert "RuntimeError: &lt;no&gt; luck" in board.status.value
-
-    alone(test)
+    board = playground("lane", wait=0.01)
+    monkeypatch.setattr(playground_widget, "analyse", broken)
+    board.expression.value = "lane + 1"
+    assert hidden(board)
+    assert "RuntimeError: &lt;no&gt; luck" in board.status.value
 
 
 # ---------------------------------------------------------------- where they run
