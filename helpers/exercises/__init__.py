@@ -1,0 +1,57 @@
+"""Exercises: kernels with gaps, and checks that say what is wrong, where and why.
+
+    from helpers import exercises           # also loads the %%kernel cell magic
+    from helpers.exercises import check
+
+    check("03_edges")                       # my_kernels/03_edges.cu, as %%kernel wrote it
+    check("03_edges", "path/to/answer.cu")  # or a file, or the text of one
+
+A solution is in `kernels/exercises/`; the lines that a student has to write end in `//!` there.
+"""
+
+from __future__ import annotations
+
+from . import chapters_02_to_05, chapters_06_to_09
+from .spec import Exercise, Goal, find
+from .verdict import Step, Verdict
+
+__all__ = ["EXERCISES", "Exercise", "Goal", "Step", "Verdict", "check", "exercise", "skeleton",
+           "solution"]  # fmt: skip
+
+EXERCISES: tuple[Exercise, ...] = (*chapters_02_to_05.EXERCISES, *chapters_06_to_09.EXERCISES)
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    Raises:
+        KernelError: there is none.
+    """
+    return find(EXERCISES, name)
+
+
+def skeleton(name: str) -> str:
+    """What students start from: the solution without its marked lines."""
+    return exercise(name).skeleton
+
+
+def solution(name: str) -> str:
+    """Text of the solution, without the markers."""
+    return exercise(name).solution
+
+
+def check(name: str, source=None) -> Verdict:
+    """Check an answer: compiles, right, no race, goals; on a GPU its time as well.
+
+    Nothing in the answer raises an error: whatever is wrong is in the verdict.
+
+    Args:
+        name: the exercise, such as `03_edges`.
+        source: text of the answer, or the path of a file; `my_kernels/NAME.cu` if None.
+
+    Raises:
+        KernelError: there is no such exercise.
+    """
+    from .checking import run
+
+    return run(exercise(name), source)

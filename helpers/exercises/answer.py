@@ -1,0 +1,147 @@
+"""Reading an answer: from a text or a file to a kernel that fits the exercise, or a sentence."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+
+from ..kernels import Kernel, load_kernel
+from ..simulator.source_text import has_computed_include, includes
+from .spec import Case, Exercise
+
+ANSWERS = "my_kernels"
+_MOST_BYTES = 200_000
+
+
+class Refused(Exception):
+    """Why an answer cannot be taken, in a sentence; `line` is the line that matters, or None."""
+
+    def __init__(self, message: str, line: int | None = None):
+        super().__init__(message)
+        self.line = line
+
+
+def read_answer(exercise: Exercise, source) -> str:
+    """The text of an answer; line ends become newlines.
+
+    Args:
+        exercise: what it answers.
+        source: text, path of a file, or None for the student's own file.
+
+    Raises:
+        Refused: there is none, or it is not text.
+    """
+    if source is None:
+        path = Path(ANSWERS) / f"{exercise.name}.cu"
+        if not path.is_file():
+            raise Refused(
+                f"There is no {ANSWERS}/{exercise.name}.cu yet: run the cell that begins with "
+                f"%%kernel {exercise.name}.cu first."
+            )
+        text = _from_file(path)
+    elif isinstance(source, os.PathLike) or (
+        isinstance(source, str) and "\n" not in source and source.strip().endswith(".cu")
+    ):
+        text = _from_file(Path(source))
+    elif isinstance(source, str):
+        text = source
+    else:
+        raise Refused(
+            f"An answer is a text of CUDA C or the path of a .cu file, not {type(source).__name__}."
+        )
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        raise Refused(
+            "The answer holds a zero byte, which no source text does: save it as UTF-8.",
+            text.count("\n", 0, text.index("\0")) + 1,
+        )
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("The answer holds half a character: save it as UTF-8.")
+    if not text.strip():
+        raise Refused("The answer is empty: start again from the exercise's cell.")
+    if len(text) > _MOST_BYTES:
+        raise Refused(
+            f"The answer has {len(text):,} characters; an exercise needs a few thousand, and "
+            f"{_MOST_BYTES:,} is the most that is read."
+        )
+    return text
+
+
+def _from_file(path: Path) -> str:
+    try:
+        if path.is_file() and path.stat().st_size > 4 * _MOST_BYTES:
+            raise Refused(f"{path.name} has {path.stat().st_size:,} bytes: that is no exercise.")
+        raw = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Refused(f"{path.name} cannot be read: {reason}.") from None
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise Refused(f"{path.name} is in UTF-16: save it as UTF-8.")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise Refused(
+            f"{path.name} is not in UTF-8: line {line} holds the byte 0x{raw[error.start]:02x}; "
+            "save the file as UTF-8.",
+        ) from None
+
+
+def refuse_includes(exercise: Exercise, text: str) -> None:
+    """Raise Refused if the answer includes what the solution does not and the toolkit lacks."""
+    own = {include.name for include in includes(exercise.solution) if include.quoted}
+    for include in includes(text):
+        line = text.count("\n", 0, include.start) + 1
+        name = include.name
+        foreign = include.quoted and name not in own
+        if foreign or ".." in name or name.startswith("/") or name.endswith(".cu"):
+            allowed = f" but {', '.join(sorted(own))}" if own else ""
+            raise Refused(
+                f"Line {line} includes {name}: an answer stands alone, with no file of the "
+                f"course{allowed}; headers of the CUDA toolkit are in angle brackets.",
+                line,
+            )
+    if has_computed_include(text):
+        raise Refused("An #include of the answer names its file by a macro: write the name out.")
+
+
+def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
+    """The kernel of an answer with the parameters that the exercise and the case set.
+
+    Raises:
+        KernelError: the file has no such kernel or parameter, or an include is missing.
+    """
+    names = declared(exercise)
+    values = {**exercise.parameters, **{n: v for n, v in case.items() if n in names}}
+    with tempfile.TemporaryDirectory(prefix="answer_") as folder:
+        path = Path(folder) / f"{exercise.name}.cu"
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return load_kernel(path, exercise.entry, **values)
+
+
+@functools.lru_cache(maxsize=64)
+def _declared(name: str, text: str) -> frozenset[str]:
+    from ..source import parameters
+
+    return frozenset(parameters(text, name))
+
+
+def declared(exercise: Exercise) -> frozenset[str]:
+    """Names of the parameters that the solution declares."""
+    return _declared(exercise.name, exercise.solution)
+
+
+def refuse_signature(exercise: Exercise, kernel: Kernel, solution: Kernel) -> None:
+    """Raise Refused if the kernel takes other arguments than the solution."""
+    wanted = [(a.pointer, a.dtypes, a.vector) for a in solution.arguments]
+    if [(a.pointer, a.dtypes, a.vector) for a in kernel.arguments] == wanted:
+        return
+    called = ", ".join(a.declaration for a in solution.arguments)
+    has = ", ".join(a.declaration for a in kernel.arguments) or "nothing"
+    raise Refused(
+        f"The check calls {exercise.entry}({called}), but the answer's kernel takes {has}: put "
+        "its arguments back.",
+        kernel.lines(exercise.entry)[0],
+    )

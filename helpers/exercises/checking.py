@@ -1,0 +1,312 @@
+"""A check, step by step: compiles, right, no race, goals, and on a GPU the time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+from ..bench_check import Check
+from ..kernels import Kernel
+from ..simulator.errors import SimulatorError
+from ..source import KernelError
+from .answer import Refused, kernel_of, read_answer, refuse_includes, refuse_signature
+from .goals import amount, bound_of, busiest, lines_of, measured
+from .spec import Case, Exercise
+from .trial import Outcome, simulate, time_on_gpu, wrong_on_gpu
+from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
+from .waiting import Waiting
+
+COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
+_LOG = "\n\nNVRTC's log:"
+_PRINTED = 2000  # characters of what a kernel prints that are kept
+
+
+def run(exercise: Exercise, source=None) -> Verdict:
+    """Check an answer; see `helpers.exercises.check`."""
+    check = _Check(exercise)
+    try:
+        check.run(source)
+    except _Stop:
+        pass
+    finally:
+        check.waiting.close()
+    return check.verdict()
+
+
+class _Stop(Exception):
+    """A step has failed, and the check is over."""
+
+
+class _Check:
+    """A check under way."""
+
+    def __init__(self, exercise: Exercise):
+        from .. import device
+
+        self.exercise = exercise
+        self.on_gpu = device.is_gpu
+        self.names = [COMPILES, RIGHT, NO_RACE]
+        if exercise.goals:
+            self.names.append(GOAL)
+        if self.on_gpu and exercise.timed:
+            self.names.append(TIME)
+        self.steps: list[Step] = []
+        self.text, self.log, self.todo = "", "", ""
+        self.lines: tuple[int, ...] = ()
+        self.printed = io.StringIO()
+        self.waiting = Waiting(exercise.name)
+        self.report = None  # of the case at which the goals are looked at
+
+    @property
+    def current(self) -> str:
+        """Name of the step that is next."""
+        return self.names[len(self.steps)]
+
+    def passes(self, message: str = "") -> None:
+        self.steps.append(Step(self.current, PASSED, message))
+
+    def fails(self, message: str, lines=(), todo: str = "") -> None:
+        self.steps.append(Step(self.current, FAILED, message))
+        total = self.text.count("\n") + 1
+        self.lines = tuple(sorted({n for n in lines if n and 1 <= n <= total}))
+        self.todo = todo
+        raise _Stop
+
+    def verdict(self) -> Verdict:
+        left = [Step(name, NOT_REACHED) for name in self.names[len(self.steps) :]]
+        return Verdict(
+            self.exercise.name,
+            self.exercise.title,
+            tuple(self.steps + left),
+            self.todo,
+            self.lines,
+            self.text,
+            self.log,
+            self.printed.getvalue()[:_PRINTED],
+        )
+
+    def run(self, source) -> None:
+        try:
+            self.compile(source)
+            self.be_right()
+            if self.on_gpu:
+                self.be_right_on_gpu()
+            self.passes(f"The results are right {self.sizes()}.")
+            self.have_no_race()
+            self.meet_goals()
+            self.be_timed()
+        except Refused as error:
+            self.fails(str(error), [error.line])
+        except KernelError as error:
+            self.fails(str(error))
+        except SimulatorError as error:
+            message, _, self.log = str(error).partition(_LOG)
+            self.fails(message, [error.line])
+        except MemoryError:
+            self.fails("The kernel asks for more memory than this machine has: look at the arrays.")
+        except RecursionError:
+            self.fails("The kernel is nested too deeply to be read: take it apart.")
+        except _Stop:
+            raise
+        except Exception as error:  # whatever an answer brings about, a student sees a sentence
+            what = str(error).strip().split("\n")[0] or type(error).__name__
+            self.fails(f"This could not be run: {what}")
+
+    # ------------------------------------------------------------------ the steps
+
+    def compile(self, source) -> None:
+        exercise = self.exercise
+        self.waiting.at(COMPILES)
+        self.text = read_answer(exercise, source)
+        refuse_includes(exercise, self.text)
+        self.kernels: list[Kernel] = []
+        for case in exercise.cases:
+            kernel = kernel_of(exercise, self.text, case)
+            refuse_signature(exercise, kernel, kernel_of(exercise, exercise.solution, case))
+            compile_for_simulator(kernel)
+            self.kernels.append(kernel)
+        self.passes("The code compiles.")
+
+    def be_right(self) -> None:
+        """Right numbers when all threads go together, as in a kernel without a race."""
+        exercise = self.exercise
+        for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+            self.waiting.at(f"{RIGHT}, {in_words(case)}")
+            counted = case == (exercise.counted or exercise.cases[-1])
+            with self.printing():
+                outcome = simulate(exercise, case, kernel, count=counted)
+            if counted:
+                self.report = outcome.report
+            if outcome.changed:
+                self.fails(
+                    f"With {in_words(case)}: the kernel wrote to {outcome.changed}, which is an "
+                    "input and stays as it is."
+                )
+            if wrong := outcome.wrong:
+                self.explain(case, kernel, wrong)
+
+    def explain(self, case: Case, kernel: Kernel, wrong: Check) -> None:
+        """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
+        message = f"With {in_words(case)}: {wrong}"
+        got = simulate(self.exercise, case, kernel, count=True, sanitize=True, quiet=True)
+        if pattern := pattern_of(wrong, got):
+            message += f" {pattern}"
+        if got.report.findings:
+            finding = got.report.findings[0]
+            self.fails(f"{message} A clue: {finding}", finding.lines)
+        stores = [
+            line
+            for line, counts in got.report.by_line.items()
+            if line and counts.get("global_store_requests")
+        ]
+        if not stores:
+            self.fails(message, todo="No line of the kernel stores anything to global memory.")
+        todo = "The marked line stores the result: follow back where its value comes from."
+        if wrong.unwritten == wrong.wrong:
+            todo = (
+                "The marked line stores the result: which threads come there, and with which index?"
+            )
+        self.fails(message, stores, todo)
+
+    def be_right_on_gpu(self) -> None:
+        exercise = self.exercise
+        for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+            self.waiting.at(f"{RIGHT} on the GPU, {in_words(case)}")
+            try:
+                wrong = wrong_on_gpu(exercise, case, kernel)
+            except (KernelError, SimulatorError):
+                raise
+            except Exception as error:
+                self.fails(
+                    f"With {in_words(case)} the GPU stopped: {str(error).splitlines()[0]}",
+                    todo="Restart the notebook's kernel (Kernel > Restart): an error on the GPU "
+                    "makes all later calls fail as well.",
+                )
+            if wrong:
+                # A race can be right by luck on the simulator: then its own sentence says more.
+                self.look_for_races(f"On the GPU, with {in_words(case)}: {wrong}")
+                self.fails(f"On the GPU, with {in_words(case)}: {wrong}")
+
+    def have_no_race(self) -> None:
+        self.look_for_races()
+        self.passes(
+            "No thread gets in another's way, and the result is the same if one warp runs after "
+            "the other."
+        )
+
+    def look_for_races(self, seen: str = "") -> None:
+        """Run one warp after another between barriers, with the sanitizer looking."""
+        exercise = self.exercise
+        for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+            self.waiting.at(f"{NO_RACE}, {in_words(case)}")
+            outcome = simulate(
+                exercise, case, kernel, count=False, sanitize=True, schedule="warps", quiet=True
+            )
+            if not outcome.report.findings and not outcome.wrong:
+                continue
+            if seen:  # it was to be right on the GPU: that step fails, and this is why
+                why = str(outcome.report.findings[0]) if outcome.report.findings else ""
+                lines = outcome.report.findings[0].lines if why else ()
+                self.fails(f"{seen} {why}".rstrip(), lines)
+            seen = self.seen_in_some_order()
+            if outcome.report.findings:
+                finding = outcome.report.findings[0]
+                self.fails(str(finding), finding.lines, seen)
+            self.fails(seen, todo="The result depends on which warp comes first.")
+
+    def seen_in_some_order(self) -> str:
+        """What a race does to the results, in a sentence, where an order of warps shows it."""
+        exercise = self.exercise
+        for schedule, order in (
+            ("warps", "one warp runs after the other"),
+            ("warps_reversed", "the last warp runs first"),
+        ):
+            for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+                wrong = simulate(
+                    exercise, case, kernel, count=False, schedule=schedule, quiet=True
+                ).wrong
+                if wrong:
+                    return f"When {order}, with {in_words(case)}: {wrong}"
+        return ""
+
+    def meet_goals(self) -> None:
+        exercise = self.exercise
+        if not exercise.goals:
+            return
+        self.waiting.at(GOAL)
+        if self.report is None:
+            case = exercise.counted
+            kernel = kernel_of(exercise, self.text, case)
+            self.report = simulate(exercise, case, kernel, count=True, quiet=True).report
+        kernel = kernel_of(exercise, self.text, exercise.counted or exercise.cases[-1])
+        said = []
+        for goal in exercise.goals:
+            bound = bound_of(exercise, goal)
+            lines = lines_of(goal, kernel)
+            value = measured(goal, self.report, lines)
+            where = f" in line {lines[0]}" if lines else ""
+            if value > bound * (1 + 1e-9):
+                self.fails(
+                    f"{amount(value)} {goal.words}{where}, and {amount(bound)} would do. "
+                    f"{goal.said}",
+                    lines or busiest(goal, self.report),
+                )
+            said.append(f"{amount(value)} {goal.words}{where}, at most {amount(bound)}")
+        self.passes(f"{'; '.join(said)}.")
+
+    def be_timed(self) -> None:
+        if TIME not in self.names:
+            return
+        self.waiting.at(TIME)
+        case = self.exercise.timed
+        own = time_on_gpu(self.exercise, case, kernel_of(self.exercise, self.text, case))
+        reference = time_on_gpu(
+            self.exercise, case, kernel_of(self.exercise, self.exercise.solution, case)
+        )
+        self.passes(
+            f"With {in_words(case)} it takes {own:.3g} ms; the reference solution takes "
+            f"{reference:.3g} ms."
+        )
+
+    # ------------------------------------------------------------------
+
+    def sizes(self) -> str:
+        return "with " + "; ".join(in_words(case) for case in self.exercise.cases)
+
+    @contextlib.contextmanager
+    def printing(self):
+        """What the kernel prints is kept for the verdict, of the first case that prints."""
+        if self.printed.getvalue():
+            with contextlib.redirect_stdout(io.StringIO()):
+                yield
+        else:
+            with contextlib.redirect_stdout(self.printed):
+                yield
+
+
+def compile_for_simulator(kernel: Kernel) -> None:
+    """Compile to PTX and look for the kernel in it.
+
+    Raises:
+        SimulatorError: of kind `compile`.
+        KernelError: it declares more shared memory than a block can have.
+    """
+    from ..bench_refusal import compiled
+
+    compiled(kernel)
+
+
+def in_words(case: Case) -> str:
+    """`N = 37, d = 19`."""
+    return ", ".join(f"{name} = {value:,}" for name, value in case.items())
+
+
+def pattern_of(wrong: Check, outcome: Outcome) -> str:
+    """Which pattern the wrong elements make, in a sentence, if they make one."""
+    try:
+        from ..panels import difference
+    except ImportError:
+        return ""
+    name = wrong.array
+    found = difference(outcome.got[name], outcome.expected[name], wrong.tolerance, name=name)
+    return "" if found is None else found.pattern

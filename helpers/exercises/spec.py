@@ -1,0 +1,147 @@
+"""What an exercise is: its texts, the sizes it is tried at, what is right, and its goals."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..kernels import KERNELS, Kernel
+from ..source import KernelError, Value, read
+
+FOLDER = KERNELS / "exercises"
+MARKER = "//!"
+_MARKED = re.compile(rf"[ \t]*{MARKER}[ \t]*$", re.MULTILINE)
+
+Case = Mapping[str, Value]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on a counter, met by the solution.
+
+    Attributes:
+        counter: one of `helpers.simulator.COUNTERS`.
+        said: what it comes to where it is missed, and why that matters: one or two sentences that
+            follow the numbers, as in "Q's tile is loaded again for every tile of S."
+        at_most: the bound; None means what the solution has, times `slack`.
+        slack: factor on the solution's count.
+        per: another counter to divide by, such as `shared_load_requests`; empty for none.
+        line: text of a line to look at alone; where the student's code has no such line, or is
+            empty, the whole kernel is looked at.
+        name: what the counter is called in the verdict; its name with spaces if empty.
+    """
+
+    counter: str
+    said: str
+    at_most: float | None = None
+    slack: float = 1.0
+    per: str = ""
+    line: str = ""
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is bounded, in words: `shared load wavefronts a request`."""
+        words = self.name or self.counter.replace("_", " ")
+        if self.per and not self.name:
+            words += f" for each of the {self.per.replace('_', ' ')}"
+        return words
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """A kernel with gaps, and how an answer is checked.
+
+    Attributes:
+        name: such as `03_edges`; the solution is `kernels/exercises/03_edges.cu`.
+        chapter: number of the chapter that it belongs to.
+        title: a few words.
+        task: one or two sentences.
+        hint: one or two sentences more, for those who are stuck.
+        entry: the kernel's name.
+        cases: sizes to try, such as `{"N": 37, "d": 19}`, odd and asymmetric ones among them. A
+            name that the file declares as a parameter sets that, as in `{"N": 37, "TILE": 8}`.
+        launch: `launch(case, kernel)` gives (grid, block, bytes of dynamic shared memory);
+            `kernel.parameters["TILE"].value` is a parameter's value.
+        arguments: `arguments(case)` gives the kernel's arguments by name, in order: NumPy arrays
+            and numbers. Asymmetric, so that a transposed answer is not right by luck.
+        outputs: names of the arrays that the kernel writes; they are poisoned before.
+        expected: `expected(case, arguments)` gives what each output should hold, by name, from the
+            inputs in `arguments` and in float64.
+        tolerance: largest relative error that is rounding.
+        goals: bounds on counters, in the order in which they are looked at.
+        counted: the case at which the goals are looked at; the last one if None.
+        timed: the case that is timed on a GPU; nothing is timed if None.
+        parameters: values of the file's parameters for all cases.
+        max_steps: instructions that a batch may take before a loop counts as endless.
+    """
+
+    name: str
+    chapter: int
+    title: str
+    task: str
+    hint: str
+    entry: str
+    cases: tuple[Case, ...]
+    launch: Callable[[Case, Kernel], tuple[Shape, Shape, int]]
+    arguments: Callable[[Case], dict[str, Any]]
+    outputs: tuple[str, ...]
+    expected: Callable[[Case, Mapping[str, Any]], dict[str, np.ndarray]]
+    tolerance: float = 2e-6
+    goals: tuple[Goal, ...] = ()
+    counted: Case | None = None
+    timed: Case | None = None
+    parameters: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    max_steps: int = 200_000
+
+    @property
+    def file(self) -> Path:
+        """The solution with its marked lines, `kernels/exercises/NAME.cu`."""
+        return FOLDER / f"{self.name}.cu"
+
+    @functools.cached_property
+    def marked(self) -> frozenset[int]:
+        """Numbers of the marked lines of the solution."""
+        lines = read(self.file).split("\n")
+        return frozenset(n for n, line in enumerate(lines, 1) if _MARKED.search(line))
+
+    @functools.cached_property
+    def solution(self) -> str:
+        """Text of the solution, without the markers."""
+        return _MARKED.sub("", read(self.file))
+
+    @functools.cached_property
+    def skeleton(self) -> str:
+        """What students start from: the solution without its marked lines."""
+        lines = read(self.file).split("\n")
+        return "\n".join(line for n, line in enumerate(lines, 1) if n not in self.marked)
+
+    @functools.cached_property
+    def answer(self) -> str:
+        """The marked lines alone, without the markers."""
+        lines = self.solution.split("\n")
+        return "\n".join(lines[n - 1] for n in sorted(self.marked))
+
+
+def find(exercises: tuple[Exercise, ...], name: str) -> Exercise:
+    """The exercise of that name; `.cu` at its end does no harm.
+
+    Raises:
+        KernelError: there is none.
+    """
+    known = {one.name: one for one in exercises}
+    wanted = str(name).removesuffix(".cu")
+    if wanted in known:
+        return known[wanted]
+    near = difflib.get_close_matches(wanted, known, n=1)
+    asked = f" Did you mean {near[0]}?" if near else ""
+    raise KernelError(f"There is no exercise {wanted!r}; there are {', '.join(known)}.{asked}")

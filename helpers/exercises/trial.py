@@ -1,0 +1,140 @@
+"""One trial of an exercise's kernel at one case: on the simulator, or on the GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import simulator, timing
+from ..arguments import checked, launch_shape
+from ..bench_check import Check, compare, poison
+from ..kernels import Kernel
+from .answer import kernel_of
+from .spec import Case, Exercise
+
+_MORE_STEPS = 32  # one warp after another takes so many times the steps, at most
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulated run gave.
+
+    Attributes:
+        report: the simulator's.
+        wrong: the first output that is not right, or None.
+        changed: name of an input that the kernel wrote to, or empty.
+        got, expected: the outputs by name, and what they should hold.
+    """
+
+    report: Any
+    wrong: Check | None
+    changed: str
+    got: dict[str, np.ndarray]
+    expected: dict[str, np.ndarray]
+
+
+def simulate(
+    exercise: Exercise, case: Case, kernel: Kernel, quiet: bool = False, **options
+) -> Outcome:
+    """Run a case on the simulator, outputs poisoned, and compare.
+
+    Args:
+        quiet: swallow what the kernel prints.
+        **options: for `simulator.launch`.
+    """
+    inputs, expected = _problem(exercise, tuple(case.items()))
+    values = _poisoned(inputs, expected)
+    grid, block, shared = exercise.launch(case, kernel)
+    grid, block = launch_shape(kernel.entry, grid, block)
+    arguments = checked(kernel.entry, kernel.arguments, tuple(values.values()), np.ndarray)
+    slower = 1 if options.get("schedule", "lockstep") == "lockstep" else _MORE_STEPS
+    with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+        report = simulator.launch(
+            kernel.code,
+            kernel.entry,
+            grid,
+            block,
+            arguments,
+            options=kernel.options,
+            shared_mem=shared,
+            max_dynamic_shared=shared or None,
+            max_steps=exercise.max_steps * slower,
+            progress=False,
+            **options,
+        )
+    checks = [compare(n, values[n], want, exercise.tolerance) for n, want in expected.items()]
+    changed = next(
+        (
+            name
+            for name, value in inputs.items()
+            if isinstance(value, np.ndarray)
+            and name not in expected
+            and value.tobytes() != values[name].tobytes()
+        ),
+        "",
+    )
+    wrong = next((check for check in checks if not check.right), None)
+    return Outcome(report, wrong, changed, {n: values[n] for n in expected}, expected)
+
+
+def wrong_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> Check | None:
+    """Run a case on the GPU; the first output that is not right, or None."""
+    from .. import cp
+
+    _, expected = _problem(exercise, tuple(case.items()))
+    launch, values = _on_gpu(exercise, case, kernel)
+    launch()
+    checks = (
+        compare(name, cp.asnumpy(values[name]), want, exercise.tolerance)
+        for name, want in expected.items()
+    )
+    return next((check for check in checks if not check.right), None)
+
+
+def time_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> float:
+    """Milliseconds of a launch on the GPU."""
+    return timing.measure(_on_gpu(exercise, case, kernel)[0])
+
+
+def _on_gpu(exercise: Exercise, case: Case, kernel: Kernel):
+    """A launch of the case, and its arguments by name on the device, the outputs poisoned."""
+    from .. import cp
+
+    inputs = exercise.arguments(case)
+    poisoned = _poisoned(inputs, exercise.outputs)
+    values = {
+        name: cp.asarray(value) if isinstance(value, np.ndarray) else value
+        for name, value in poisoned.items()
+    }
+    grid, block, shared = exercise.launch(case, kernel)
+    return lambda: kernel(grid, block, tuple(values.values()), shared), values
+
+
+def _poisoned(inputs: dict[str, Any], outputs) -> dict[str, Any]:
+    """Copies of the arguments, full of NaN where the kernel is to write."""
+    values = {
+        name: value.copy() if isinstance(value, np.ndarray) else value
+        for name, value in inputs.items()
+    }
+    for name in outputs:
+        poison(values[name])
+    return values
+
+
+@functools.lru_cache(maxsize=32)
+def _problem(exercise: Exercise, case: tuple) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Arguments of a case, and what each output should hold."""
+    inputs = exercise.arguments(dict(case))
+    return inputs, exercise.expected(dict(case), inputs)
+
+
+@functools.lru_cache(maxsize=32)
+def solved(exercise: Exercise, case: tuple):
+    """The report of the solution at a case."""
+    kernel = kernel_of(exercise, exercise.solution, dict(case))
+    return simulate(exercise, dict(case), kernel, quiet=True, count=True).report

@@ -1,0 +1,86 @@
+"""Exercises: skeletons fail, solutions pass, and wrong answers fail for the right reason."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import wrong_answers_02_to_05
+import wrong_answers_06_to_09
+
+from helpers.exercises import EXERCISES, check, exercise, skeleton, solution
+from helpers.exercises.verdict import FAILED, PASSED
+
+NAMES = [one.name for one in EXERCISES]
+WRONG = {**wrong_answers_02_to_05.WRONG, **wrong_answers_06_to_09.WRONG}
+ANSWERS = [pytest.param(name, wrong, id=f"{name}-{wrong.what}") for name in NAMES
+           for wrong in WRONG[name]]  # fmt: skip
+
+each_exercise = pytest.mark.parametrize("name", NAMES)
+
+
+def said(verdict) -> str:
+    return f"{verdict.failed.message} {verdict.todo}"
+
+
+@each_exercise
+def test_solution_passes(name):
+    verdict = check(name, solution(name))
+    assert verdict.passed, verdict
+    assert not verdict.lines and not verdict.todo and not verdict.printed
+
+
+@each_exercise
+def test_skeleton_fails_with_a_reason(name):
+    verdict = check(name, skeleton(name))
+    assert not verdict.passed
+    assert verdict.steps[0].state == PASSED, verdict  # a student starts from what compiles
+    assert len(said(verdict)) > 60
+    assert verdict.lines
+    assert verdict.excerpts[0].lines
+
+
+@each_exercise
+def test_skeleton_is_the_solution_minus_the_marked_lines(name):
+    one = exercise(name)
+    with_markers = one.file.read_text(encoding="utf-8")
+    kept = [line for line in with_markers.split("\n") if not line.endswith("//!")]
+    assert skeleton(name) == "\n".join(kept)
+    assert 1 <= with_markers.count("//!") == len(one.marked) <= 12
+    assert "//!" not in solution(name) + skeleton(name)
+    assert re.sub(r"[ \t]*//!$", "", with_markers, flags=re.M) == solution(name)
+    assert max(map(len, with_markers.split("\n"))) <= 100
+
+
+@each_exercise
+def test_three_wrong_answers(name):
+    assert len(WRONG[name]) >= 3
+    assert len({wrong.what for wrong in WRONG[name]}) == len(WRONG[name])
+
+
+@pytest.mark.parametrize(("name", "wrong"), ANSWERS)
+def test_wrong_answer_fails_for_the_right_reason(name, wrong):
+    verdict = check(name, wrong.text(name))
+    assert not verdict.passed, "the check takes it for right"
+    assert verdict.failed.name == wrong.step, verdict
+    for words in wrong.words:
+        assert words in said(verdict), verdict
+    states = [step.state for step in verdict.steps]
+    assert states.index(FAILED) == states.count(PASSED)
+
+
+@each_exercise
+def test_cases_tell_answers_apart(name):
+    """Odd and different sizes, and inputs that no transposed answer is right for."""
+    one = exercise(name)
+    assert len(one.cases) >= 2
+    assert len({tuple(case.items()) for case in one.cases}) == len(one.cases)
+    for case in one.cases:
+        arrays = one.arguments(case)
+        want = one.expected(case, arrays)
+        assert set(want) == set(one.outputs)
+        for value in [*arrays.values(), *want.values()]:
+            square = getattr(value, "ndim", 0) == 2 and value.shape[0] == value.shape[1] > 1
+            if square and not any(value is arrays[name] for name in one.outputs):
+                assert not np.array_equal(value, value.T)
