@@ -33,6 +33,8 @@ def measured(goal: Goal, report, lines: list[int]) -> float:
     """The goal's counter in some lines, or in all, divided by its `per`."""
 
     def count(name: str) -> float:
+        if name == "shared_bytes":
+            return report.shared_bytes
         if not lines:
             return report.counters[name]
         return sum(report.by_line[n].get(name, 0) for n in lines if n in report.by_line)

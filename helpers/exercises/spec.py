@@ -29,7 +29,7 @@ class Goal:
     """A bound on a counter, met by the solution.
 
     Attributes:
-        counter: one of `helpers.simulator.COUNTERS`.
+        counter: one of `helpers.simulator.COUNTERS`, or `shared_bytes` of a block.
         said: what it comes to where it is missed, and why that matters: one or two sentences that
             follow the numbers, as in "Q's tile is loaded again for every tile of S."
         at_most: the bound; None means what the solution has, times `slack`.

@@ -90,6 +90,7 @@ class Report:
         self.entry = run.entry
         self.grid, self.block = grid, block
         self.source = compiled.source
+        self.shared_bytes: int = run.shared_bytes  # a block's, static and dynamic
         self.counted = run.counting
         self.output = "".join(run.output)
         sanitizer = run.sanitizer
