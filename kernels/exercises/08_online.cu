@@ -1,0 +1,84 @@
+// Attention in one kernel, in fp32 and without tensor cores: a thread has a row of Q and of O in
+// its registers and walks along K and V in tiles of B_C keys.
+//
+// Launch:
+//   flash_attention  grid ceil(n / 64), block 64
+
+#ifndef HEAD_DIM
+#define HEAD_DIM 32  // [16, 32, 64] d, the elements in a row
+#endif
+#ifndef B_C
+#define B_C 32  // [16, 32] rows in a tile of K or V
+#endif
+
+__device__ float minus_infinity() {
+    return __int_as_float(0xff800000);
+}
+
+extern "C" __global__ void flash_attention(
+    const float* Q,  // [n, HEAD_DIM]
+    const float* K,  // [n, HEAD_DIM]
+    const float* V,  // [n, HEAD_DIM]
+    float* O,        // [n, HEAD_DIM]
+    int n
+) {
+    __shared__ float s_K[B_C][HEAD_DIM];
+    __shared__ float s_V[B_C][HEAD_DIM];
+    __shared__ float s_S[B_C][64];  // a column for each thread, with its scores of a tile
+    const int tid = threadIdx.x;
+    const int row = blockIdx.x * 64 + tid;
+
+    float r_Q[HEAD_DIM];
+    float r_O[HEAD_DIM] = {};  // the sum of exp(score - row_max) times the row of V so far
+    float row_sum = 0.0f;      // the sum of exp(score - row_max) so far
+    float row_max = minus_infinity();
+    #pragma unroll
+    for (int c = 0; c < HEAD_DIM; c++) {
+        r_Q[c] = row < n ? Q[row * HEAD_DIM + c] : 0.0f;
+    }
+    for (int key = 0; key < n; key += B_C) {
+        for (int e = tid; e < B_C * HEAD_DIM; e += 64) {
+            const int j = e / HEAD_DIM;
+            const int c = e % HEAD_DIM;
+            s_K[j][c] = key + j < n ? K[(key + j) * HEAD_DIM + c] : 0.0f;
+            s_V[j][c] = key + j < n ? V[(key + j) * HEAD_DIM + c] : 0.0f;
+        }
+        __syncthreads();  // the tiles are whole before any thread reads what others copied
+
+        float new_max = row_max;
+        for (int j = 0; j < B_C; j++) {
+            float score = 0.0f;
+            #pragma unroll
+            for (int c = 0; c < HEAD_DIM; c++) {
+                score += r_Q[c] * s_K[j][c];
+            }
+            score /= sqrtf((float)HEAD_DIM);
+            // Gap 1: a key past the last one must get no weight.
+            if (key + j >= n) score = minus_infinity();  //!
+            s_S[j][tid] = score;
+            new_max = fmaxf(new_max, score);
+        }
+        // Gap 2: row_sum and r_O belong to the old maximum, row_max. Put them right for new_max.
+        const float correction = expf(row_max - new_max);  //!
+        row_sum *= correction;  //!
+        #pragma unroll  //!
+        for (int c = 0; c < HEAD_DIM; c++) r_O[c] *= correction;  //!
+        row_max = new_max;
+
+        for (int j = 0; j < B_C; j++) {
+            const float weight = expf(s_S[j][tid] - row_max);
+            row_sum += weight;
+            #pragma unroll
+            for (int c = 0; c < HEAD_DIM; c++) {
+                r_O[c] += weight * s_V[j][c];
+            }
+        }
+        __syncthreads();  // all threads are done with the tiles before others replace them
+    }
+    if (row < n) {
+        #pragma unroll
+        for (int c = 0; c < HEAD_DIM; c++) {
+            O[row * HEAD_DIM + c] = r_O[c] / row_sum;
+        }
+    }
+}
