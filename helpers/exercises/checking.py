@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 
-from ..bench_check import Check
 from ..kernels import Kernel
+from ..panels.difference import Difference
 from ..simulator.errors import SimulatorError
 from ..source import KernelError
 from .answer import Refused, kernel_of, read_answer, refuse_includes, refuse_signature
 from .goals import amount, bound_of, busiest, lines_of, measured
 from .spec import Case, Exercise
-from .trial import Outcome, simulate, time_on_gpu, wrong_on_gpu
+from .trial import simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
 
@@ -145,12 +145,10 @@ class _Check:
             if wrong := outcome.wrong:
                 self.explain(case, kernel, wrong)
 
-    def explain(self, case: Case, kernel: Kernel, wrong: Check) -> None:
+    def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
         """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
         message = f"With {in_words(case)}: {wrong}"
         got = simulate(self.exercise, case, kernel, count=True, sanitize=True, quiet=True)
-        if pattern := pattern_of(wrong, got):
-            message += f" {pattern}"
         if got.report.findings:
             finding = got.report.findings[0]
             self.fails(f"{message} A clue: {finding}", finding.lines)
@@ -161,12 +159,8 @@ class _Check:
         ]
         if not stores:
             self.fails(message, todo="No line of the kernel stores anything to global memory.")
-        todo = "The marked line stores the result: follow back where its value comes from."
-        if wrong.unwritten == wrong.wrong:
-            todo = (
-                "The marked line stores the result: which threads come there, and with which index?"
-            )
-        self.fails(message, stores, todo)
+        which = "line stores" if len(stores) == 1 else "lines store"
+        self.fails(message, stores, f"The marked {which} the result. {wrong.advice}")
 
     def be_right_on_gpu(self) -> None:
         exercise = self.exercise
@@ -299,14 +293,3 @@ def compile_for_simulator(kernel: Kernel) -> None:
 def in_words(case: Case) -> str:
     """`N = 37, d = 19`."""
     return ", ".join(f"{name} = {value:,}" for name, value in case.items())
-
-
-def pattern_of(wrong: Check, outcome: Outcome) -> str:
-    """Which pattern the wrong elements make, in a sentence, if they make one."""
-    try:
-        from ..panels import difference
-    except ImportError:
-        return ""
-    name = wrong.array
-    found = difference(outcome.got[name], outcome.expected[name], wrong.tolerance, name=name)
-    return "" if found is None else found.pattern
