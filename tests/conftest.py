@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import pickle
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +84,29 @@ def page(browser):
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def executed(tmp_path_factory):
+    """Runs a chapter on the simulator as an export does, once for all workers and tests that ask.
+
+    `executed(path)` gives an `Executed`, a copy for each caller.
+    """
+    from helpers.slides.execute import execute, read
+
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent
+
+    def run(path: Path):
+        kept = folder / f"executed-{path.stem}.pickle"
+        with open(kept.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not kept.exists():
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("HELPERS_DEVICE", "simulator")
+                    done = execute(read(path), str(path), path.parent)
+                kept.write_bytes(pickle.dumps(done))
+        return pickle.loads(kept.read_bytes())
+
+    return run

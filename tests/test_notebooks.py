@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
@@ -34,30 +35,20 @@ def code_cells(notebook) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def execute(path: Path, device: str):
-    """Run a notebook in a kernel of its own, from its own folder."""
-    from nbclient import NotebookClient
-
-    notebook = read(path)
-    client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
-    )
-    client.execute(env={**os.environ, "HELPERS_DEVICE": device})
-    return notebook
+def widget_states(notebook) -> list[dict]:
+    widgets = notebook.metadata.get("widgets", {})
+    models = widgets.get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
+    return [model["state"] for model in models.values()]
 
 
-def all_outputs(notebook) -> list:
+def all_outputs(notebook, states: Iterable[dict]) -> list:
     """Outputs of the cells, and those inside the widgets that `interact` makes."""
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
-    widgets = notebook.metadata.get("widgets", {})
-    for state in widgets.get("application/vnd.jupyter.widget-state+json", {}).get("state", {}):
-        model = widgets["application/vnd.jupyter.widget-state+json"]["state"][state]
-        outputs += [nbformat.from_dict(o) for o in model["state"].get("outputs", [])]
-    return outputs
+    return outputs + [nbformat.from_dict(o) for s in states for o in s.get("outputs", [])]
 
 
-def assert_clean(notebook) -> None:
-    for output in all_outputs(notebook):
+def assert_clean(outputs: list) -> None:
+    for output in outputs:
         assert output.output_type != "error", output.get("evalue")
         if output.output_type == "stream":
             assert output.name == "stdout", output.text
@@ -68,10 +59,11 @@ def test_both_chapters_are_there():
 
 
 @each_notebook
-def test_runs_without_error_or_noise(path):
-    notebook = execute(path, "simulator")
-    assert_clean(notebook)
-    shown = "".join(o.data.get("text/html", "") for o in all_outputs(notebook) if "data" in o)
+def test_runs_without_error_or_noise(path, executed):
+    done = executed(path)
+    outputs = all_outputs(done.notebook, done.widgets.values())
+    assert_clean(outputs)
+    shown = "".join(o.data.get("text/html", "") for o in outputs if "data" in o)
     for what in SHOWN.get(path.stem, ()):
         assert what in shown
 
@@ -79,7 +71,14 @@ def test_runs_without_error_or_noise(path):
 @pytest.mark.gpu
 @each_notebook
 def test_runs_through_cupy(path):
-    assert_clean(execute(path, "gpu"))
+    from nbclient import NotebookClient
+
+    notebook = read(path)
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    )
+    client.execute(env={**os.environ, "HELPERS_DEVICE": "gpu"})
+    assert_clean(all_outputs(notebook, widget_states(notebook)))
 
 
 def test_an_error_inside_a_widget_is_seen():
@@ -90,7 +89,7 @@ def test_an_error_inside_a_widget_is_seen():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     with pytest.raises(AssertionError):
-        assert_clean(notebook)
+        assert_clean(all_outputs(notebook, widget_states(notebook)))
 
 
 @each_notebook

@@ -185,7 +185,7 @@ def test_a_page_to_read_runs_its_figures_too(made, browser, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
-def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, tmp_path):
-    [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None)
+def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, executed, tmp_path):
+    [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None, run=executed)
     counted = deck_checks.check(browser, deck)
     assert counted["slides"] >= 15

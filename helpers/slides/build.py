@@ -16,7 +16,7 @@ from . import fonts, printing
 from .chapter import Chapter, chapter
 from .deck import deck, page, policy
 from .errors import ExportError
-from .execute import execute, read
+from .execute import Executed, execute, read
 
 _CSS = """
 :root { color-scheme: light; } html { background: #fff; color: #1c2026; }
@@ -42,6 +42,7 @@ def build(
     *,
     pdf: bool = True,
     say: Callable[[str], None] = print,
+    run: Callable[[Path], Executed] | None = None,
 ) -> list[Path]:
     """Write a deck for each notebook and the start page, `index.html`.
 
@@ -50,6 +51,7 @@ def build(
         folder: where the decks go; made if it is not there.
         pdf: whether to print each deck as well; it is left out where there is no Chromium.
         say: told what happens, a line each.
+        run: what executes a notebook; a fresh kernel in the notebook's own folder, if left out.
 
     Raises:
         ExportError: a notebook cannot be exported; of this one nothing is written.
@@ -66,7 +68,7 @@ def build(
             began = time.perf_counter()
             say(f"[{number}/{len(notebooks)}] {path.stem} ...")
             target = folder / f"{path.stem}.html"
-            one = _chapter(path)
+            one = chapter((run or _run)(path), path.stem, path.parent)
             write(target, deck(one))
             made.append((target, one))
             size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
@@ -81,9 +83,8 @@ def build(
     return [target for target, _ in made]
 
 
-def _chapter(path: Path) -> Chapter:
-    executed = execute(read(path), str(path), path.parent)
-    return chapter(executed, path.stem, path.parent)
+def _run(path: Path) -> Executed:
+    return execute(read(path), str(path), path.parent)
 
 
 def write(path: Path, content: str | bytes) -> None:
