@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from . import timing
+from . import gpu_lock, timing
 from .flash import FLASH
 from .flash_inputs import flops, make_inputs
 from .recorded.flash import Shape, load_flash
@@ -163,6 +163,11 @@ def _interleaved(launches: Mapping[str, Callable[[], object]], samples: int) -> 
     """Milliseconds of one launch: medians of samples that are taken in rounds."""
     from helpers import cp
 
+    with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
+        return _in_rounds(cp, launches, samples)
+
+
+def _in_rounds(cp, launches, samples: int) -> dict[str, float]:
     counts, hosts = {}, {}
     for name, launch in launches.items():
         launch()

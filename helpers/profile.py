@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import gpu_lock
 from .arguments import checked, launch_shape
 from .recorded.flash import load_flash
 from .simulator.report import NCU_METRICS
@@ -245,7 +246,7 @@ def find_ncu() -> str:
 
 def _measure(launch, seconds: float) -> dict[str, float]:
     """PROFILED of a launch, by Nsight Compute in a process of its own; or a ProfileError."""
-    from helpers import device
+    from helpers import cp, device
 
     if not device.is_gpu:
         raise ProfileError(device.notice or "There is no GPU here to profile.")
@@ -263,10 +264,13 @@ def _measure(launch, seconds: float) -> dict[str, float]:
         root = str(Path(__file__).resolve().parent.parent)
         paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                timeout=seconds, env={**os.environ, "PYTHONPATH": paths},
-            )  # fmt: skip
+            with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
+                done = subprocess.run(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    timeout=seconds, env={**os.environ, "PYTHONPATH": paths},
+                )  # fmt: skip
+        except gpu_lock.GpuBusy as error:
+            raise ProfileError(str(error)) from None
         except subprocess.TimeoutExpired:
             raise ProfileError(f"Nsight Compute took more than {seconds:g} seconds.") from None
         except OSError as error:

@@ -1,6 +1,7 @@
 """Times of kernels: measured with events on a GPU, recorded ones where there is none.
 
-A simulated run has no milliseconds and is never timed.
+A simulated run has no milliseconds and is never timed. Of several processes that measure on one GPU
+each waits for its turn.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from . import gpu_lock
 from . import recorded as recordings
 from .recorded import Recorded
 from .tables import Table
@@ -42,17 +44,25 @@ _wait = None
 def measure(launch: Callable[[], object], samples: int = 21) -> float:
     """Milliseconds of one call of `launch` on the GPU: the median of `samples`.
 
+    While another process measures on the same GPU, this waits, and says so.
+
     Args:
         launch: queues the work, such as `lambda: k(grid, block, args)`; allocates nothing.
         samples: how many to take.
 
     Raises:
         RuntimeError: there is no GPU.
+        GpuBusy: others have been measuring for minutes.
     """
     from helpers import cp, device
 
     if not device.is_gpu:
         raise RuntimeError(NO_TIMES)
+    with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
+        return _median(cp, launch, samples)
+
+
+def _median(cp, launch: Callable[[], object], samples: int) -> float:
     launch()  # compiles, and fills the caches
     cp.cuda.Device().synchronize()
     host = time.perf_counter()
