@@ -19,6 +19,7 @@ from types import ModuleType
 
 from . import driver
 from .description import Description
+from .panels.notebook import install
 
 __all__ = ["DeviceError", "counting", "cp", "describe", "is_gpu", "name", "notice"]
 
@@ -101,6 +102,7 @@ def _cupy() -> ModuleType:
         raise
     except Exception as error:  # whatever CUDA makes of a machine that is set up badly
         raise _Unusable(f"CuPy cannot use the GPU ({_first_line(error)})") from None
+    install(cupy)
     return cupy
 
 

@@ -36,6 +36,16 @@ STANDARD = "-std=c++17"
 
 Marks = int | str | range | Iterable[int | str]
 
+_last_launch = ""  # in words
+
+
+def last_launch() -> str:
+    """The kernel launched last through `load_kernel`, in words, or ''.
+
+    A GPU tells of a kernel's fault at a later call, which does not know the kernel.
+    """
+    return _last_launch
+
 
 def load_kernel(
     file: str | os.PathLike,
@@ -132,6 +142,8 @@ class Kernel:
         args = checked(self.entry, self.arguments, args, cp.ndarray)
         self.compile()
         shared_mem = self._allow_shared(shared_mem)
+        global _last_launch
+        _last_launch = f"{self.entry} of {self.file.name}, grid {grid} and block {block}"
         self.raw(grid, block, args, shared_mem=shared_mem)
 
     def compile(self) -> Kernel:

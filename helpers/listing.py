@@ -110,7 +110,7 @@ class Listing:
         title: the file and the kernel.
         detail: the parameters.
         columns: names of the counters shown.
-        lines: the lines shown, in order.
+        lines: the lines shown, in order; where numbers are left out, a gap shows.
     """
 
     title: str
@@ -132,7 +132,10 @@ class Listing:
         largest = [
             max(values) for values in zip(*(line.counts for line in self.lines), strict=True)
         ]
-        rows += [_row(line, largest) for line in self.lines]
+        for before, line in zip((None, *self.lines), self.lines, strict=False):
+            if before is not None and line.number != before.number + 1:
+                rows.append(_gap(len(self.columns)))
+            rows.append(_row(line, largest))
         if self.columns:
             sums = "".join(_cell(count) for count in self.sums)
             rows.append(
@@ -177,7 +180,11 @@ class Listing:
         rows = [head]
         if self.columns:
             rows += [row("", "", tuple(part)) for part in zip(*headings, strict=True)]
+        before = self.lines[0].number - 1
         for line, text, values in zip(self.lines, texts, shown, strict=True):
+            if line.number != before + 1:
+                rows.append(row("⋮", "", ()))
+            before = line.number
             gutter = f"> {line.number:>{digits}}" if line.marked else str(line.number)
             rows.append(row(gutter, text, values))
         if self.columns:
@@ -248,6 +255,15 @@ def _row(line: Line, largest: list[int | float]) -> str:
     return (
         f'<div class="kl-row{marked}" role="row"><div class="kl-n" role="cell"{label}>'
         f'{line.number}</div><div class="kl-c" role="cell">{line.html or " "}</div>{cells}</div>'
+    )
+
+
+def _gap(columns: int) -> str:
+    """A row for lines that are left out."""
+    cells = '<div class="kl-v" role="cell"></div>' * columns
+    return (
+        '<div class="kl-row kl-gap" role="row"><div class="kl-n" role="cell">⋮</div>'
+        f'<div class="kl-c" role="cell"> </div>{cells}</div>'
     )
 
 

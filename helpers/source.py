@@ -27,6 +27,12 @@ Value = int | float | str
 class KernelError(ValueError):
     """A kernel file, a parameter or a launch that cannot work; the message says what to do."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        from .panels.notebook import render
+
+        return render(self)
+
 
 @dataclass(frozen=True)
 class Parameter:

@@ -141,6 +141,12 @@ def compile_error(log: str, source: str, filename: str) -> SimulatorError:
     error if it lies in `filename`, the name that `source` goes by, and None otherwise.
     """
     log = log.strip("\x00\n ")
+    error = _first_error(log, source, filename)
+    error.code, error.file, error.log = source, filename, log
+    return error
+
+
+def _first_error(log: str, source: str, filename: str) -> SimulatorError:
     errors = [d for d in parse_log(log) if d.severity == "error"]
     if not errors:
         text = re.sub(r"^nvrtc: error: ", "", log) or "NVRTC failed and left no message"

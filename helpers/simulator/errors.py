@@ -1,4 +1,4 @@
-"""The simulator's one exception type."""
+"""What stops a launch: the simulator's one exception type, and an interrupt."""
 
 
 class SimulatorError(RuntimeError):
@@ -7,10 +7,36 @@ class SimulatorError(RuntimeError):
     `kind` names the sort of fault in one word, so that callers and tests need not parse the
     message: `compile`, `launch`, `argument`, `unsupported`, `out_of_bounds`, `misaligned`,
     `uninitialised`, `barrier`, `endless_loop`, `race`, `async`, `trap`, `assert`.
-    `line` is the line of the caller's source where it happened, or None.
+    `line` is the line of the caller's source where it happened, or None. `code` is that source
+    and `file` what it is called, both empty where no source is at hand; `log` is the compiler's.
     """
 
     def __init__(self, kind: str, message: str, line: int | None = None):
         super().__init__(message)
         self.kind = kind
         self.line = line
+        self.code = ""
+        self.file = ""
+        self.log = ""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        from helpers.panels.notebook import render
+
+        return render(self)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A launch that the user interrupted; `line`, `code` and `file` as for a SimulatorError."""
+
+    def __init__(self, message: str, line: int | None = None):
+        super().__init__(message)
+        self.line = line
+        self.code = ""
+        self.file = ""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        from helpers.panels.notebook import render
+
+        return render(self)

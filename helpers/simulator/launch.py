@@ -9,15 +9,16 @@ import numpy as np
 from .arguments import check_arguments, check_geometry
 from .batch import Batch
 from .compiler import compile_ptx
-from .errors import SimulatorError
+from .errors import Interrupted, SimulatorError
 from .faults import part_written
 from .layout import Layout, batches
-from .machine import Machine
+from .machine import Machine, running_line
 from .progress import Progress
 from .report import Report
 from .run import Run, prepare
 from .sanitizer import Sanitizer
 from .settings import check_settings, check_shared, check_source
+from .source_text import main_file
 from .tally import TRACE_BYTES, Tally
 
 BATCH_THREADS = 1 << 16
@@ -75,40 +76,67 @@ def launch(
     Raises:
         SimulatorError: its `kind` says what is wrong; the message names the kernel, the line and a
         mend.
+        Interrupted: a KeyboardInterrupt came, which it is too.
     """
-    check_source(entry, filename, include_dirs)
-    check_settings(
-        entry, schedule, shared_mem, max_dynamic_shared, max_steps=(max_steps, 1),
-        batch_threads=(batch_threads, 1), trace_bytes=(trace_bytes, 0),
-    )  # fmt: skip
-    compiled = compile_ptx(code, options, filename=filename, include_dirs=include_dirs)
-    mangled = compiled.entry(entry)
-    with _told_of(entry):
-        run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes))
-    function = run.code.function
-    grid, block = check_geometry(entry, grid, block, function)
-    arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
-    static = run.lay_out_shared(int(shared_mem))
-    check_shared(entry, static, int(shared_mem), max_dynamic_shared)
-    run.place_variables()
-    run.place_arguments(arguments)
-    run.arguments, run.schedule = arguments, schedule
-    if sanitize:
-        run.sanitizer = Sanitizer(run)
-    at_once = run.threads_at_once(block[0] * block[1] * block[2], int(batch_threads))
-    total = grid[0] * grid[1] * grid[2]
-    done, bar = 0, Progress(entry, total, progress)
-    with np.errstate(all="ignore"), _told_of(entry, run):
-        for number, (first, extent) in enumerate(batches(grid, block, at_once)):
-            S = Batch(run, Layout(grid, block, first, extent), number)
-            if run.sanitizer is not None:
-                run.sanitizer.begin(S)
-            Machine(S, run.code, max_steps).run()
-            run.order = S.order
-            done += S.layout.nblocks
-            bar.show(done)
-    bar.close()
-    return Report(compiled, run, grid, block, arguments)
+    with _source_of_errors(code, filename):
+        check_source(entry, filename, include_dirs)
+        check_settings(
+            entry, schedule, shared_mem, max_dynamic_shared, max_steps=(max_steps, 1),
+            batch_threads=(batch_threads, 1), trace_bytes=(trace_bytes, 0),
+        )  # fmt: skip
+        compiled = compile_ptx(code, options, filename=filename, include_dirs=include_dirs)
+        mangled = compiled.entry(entry)
+        with _told_of(entry):
+            run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes))
+        function = run.code.function
+        grid, block = check_geometry(entry, grid, block, function)
+        arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
+        static = run.lay_out_shared(int(shared_mem))
+        check_shared(entry, static, int(shared_mem), max_dynamic_shared)
+        run.place_variables()
+        run.place_arguments(arguments)
+        run.arguments, run.schedule = arguments, schedule
+        if sanitize:
+            run.sanitizer = Sanitizer(run)
+        at_once = run.threads_at_once(block[0] * block[1] * block[2], int(batch_threads))
+        total = grid[0] * grid[1] * grid[2]
+        done, bar = 0, Progress(entry, total, progress)
+        with np.errstate(all="ignore"), _told_of(entry, run), _interrupts(entry, run, bar):
+            for number, (first, extent) in enumerate(batches(grid, block, at_once)):
+                S = Batch(run, Layout(grid, block, first, extent), number)
+                if run.sanitizer is not None:
+                    run.sanitizer.begin(S)
+                Machine(S, run.code, max_steps).run()
+                run.order = S.order
+                done += S.layout.nblocks
+                bar.show(done)
+        return Report(compiled, run, grid, block, arguments)
+
+
+@contextmanager
+def _source_of_errors(code: str, filename: str):
+    """What stops the launch, with the source in which its line counts."""
+    try:
+        yield
+    except (SimulatorError, Interrupted) as error:
+        if not error.code and isinstance(code, str):
+            error.code, error.file = code, main_file(code, str(filename))
+        raise
+
+
+@contextmanager
+def _interrupts(entry: str, run: Run, bar: Progress):
+    """An interrupt told as one sentence, with the line that ran; the bar goes in any case."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        line = running_line(error)
+        at = f" at line {line}" if line else ""
+        raise Interrupted(
+            f"{entry} was interrupted{at}, after {bar.told()}.{part_written(run)}", line
+        ) from None
+    finally:
+        bar.close()
 
 
 @contextmanager

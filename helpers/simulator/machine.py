@@ -9,6 +9,8 @@ the batch: that is the fast path, and most kernels never leave it for long.
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 
 from .code import Code, Frame, Group
@@ -17,6 +19,22 @@ from .operands import BOOL
 from .waiting import Parked, release
 
 PATIENCE = 1024  # rounds that a loop may poll memory before other threads get their turn
+
+
+def running_line(error: BaseException) -> int | None:
+    """The source line that ran when `error` came up inside a machine, or None.
+
+    It is read from the frames of the traceback, so that running costs nothing.
+    """
+    line = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is Machine._run_group.__code__:
+            code, block = frame.f_locals.get("code"), frame.f_locals.get("block")
+            if code is not None and block is not None:
+                place = code.graph.blocks[block]
+                instructions = code.function.instructions[place.start : place.end]
+                line = next((i.line for i in reversed(instructions) if i.line), line)
+    return line
 
 
 class Machine(Control):

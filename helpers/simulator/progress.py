@@ -13,10 +13,12 @@ class Progress:
         self.entry, self.total, self.wanted = entry, total, wanted
         self.start = self.last = time.monotonic()
         self.shown = False
+        self.done = 0
 
     def show(self, done: int) -> None:
         """Redraw, at most five times a second."""
         now = time.monotonic()
+        self.done = done
         if not self.wanted or now - self.start < 1 or now - self.last < 0.2:
             return
         if done >= self.total and not self.shown:
@@ -29,6 +31,11 @@ class Progress:
             f"{done:,}/{self.total:,} blocks, {left:.0f} s left "
         )
         sys.stderr.flush()
+
+    def told(self) -> str:
+        """How far the launch is, in words."""
+        seconds = time.monotonic() - self.start
+        return f"{seconds:.0f} s and {self.done:,} of {self.total:,} blocks"
 
     def close(self) -> None:
         """Wipe the bar."""

@@ -1,0 +1,67 @@
+"""Panels in place of tracebacks, in a notebook and in IPython.
+
+An exception with the method `_render_traceback_` says itself what IPython shows of it. Those of
+this project have one; `install` gives it to CuPy's. The exception stays what it is: a cell that
+raises fails, for nbclient too, with the whole message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+from types import ModuleType
+
+from .errors import panel_of
+
+# Where CuPy has them; the modules are its own names for those of cupy_backends.
+_CUPY = (
+    ("cuda.driver", "CUDADriverError"),
+    ("cuda.runtime", "CUDARuntimeError"),
+    ("cuda.compiler", "CompileException"),
+    ("cuda.memory", "OutOfMemoryError"),
+)
+
+
+def install(cupy: ModuleType) -> tuple[str, ...]:
+    """Let IPython show CuPy's errors as panels; returns the names of those found.
+
+    Args:
+        cupy: the module. What it does not have, or does not let be changed, stays as it is.
+    """
+    done = []
+    for place, name in _CUPY:
+        found = cupy
+        for part in [*place.split("."), name]:
+            found = getattr(found, part, None)
+        with contextlib.suppress(AttributeError, TypeError):
+            if isinstance(found, type):
+                found._render_traceback_ = render
+                done.append(name)
+    return tuple(done)
+
+
+def render(error: BaseException) -> list[str]:
+    """What IPython shows of an error, which it calls this for: in a notebook a short line, below
+    the panel that is displayed at the first call; elsewhere the panel's text."""
+    try:
+        panel = panel_of(error)
+        if not _in_notebook():
+            return [repr(panel)]
+        # IPython asks a second time, to keep what was shown.
+        if not getattr(error, "_panel_shown", False):
+            with contextlib.suppress(AttributeError):
+                error._panel_shown = True
+            from IPython.display import display
+
+            display(panel)
+    except Exception:  # the error must be seen, whatever goes wrong with its panel
+        return traceback.format_exception(error)
+    return [f"{type(error).__name__}, shown above."]
+
+
+def _in_notebook() -> bool:
+    """Whether IPython runs with a front end that shows HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
