@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 
 from ..kernels import Kernel
 from ..panels.difference import Difference
+from ..panels.numbers import short
 from ..simulator.errors import SimulatorError
+from ..simulator.findings import Finding
+from ..simulator.findings import Finding
 from ..source import KernelError
 from .answer import Refused, kernel_of, read_answer, refuse_includes, refuse_signature
 from .goals import amount, bound_of, busiest, lines_of, measured
@@ -18,6 +22,7 @@ from .waiting import Waiting
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
 _LOG = "\n\nNVRTC's log:"
+_GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
 
 
@@ -55,6 +60,7 @@ class _Check:
         self.lines: tuple[int, ...] = ()
         self.printed = io.StringIO()
         self.waiting = Waiting(exercise.name)
+        self.findings: list[Finding] = []
         self.report = None  # of the case at which the goals are looked at
 
     @property
@@ -134,27 +140,31 @@ class _Check:
             self.waiting.at(f"{RIGHT}, {in_words(case)}")
             counted = case == (exercise.counted or exercise.cases[-1])
             with self.printing():
-                outcome = simulate(exercise, case, kernel, count=counted)
+                outcome = simulate(exercise, case, kernel, count=counted, sanitize=True)
             if counted:
                 self.report = outcome.report
+            self.findings += outcome.report.findings
             if outcome.changed:
                 self.fails(
                     f"With {in_words(case)}: the kernel wrote to {outcome.changed}, which is an "
                     "input and stays as it is."
                 )
-            if wrong := outcome.wrong:
-                self.explain(case, kernel, wrong)
+            if outcome.wrong:
+                self.explain(case, kernel, outcome.wrong)
 
     def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
         """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
-        message = f"With {in_words(case)}: {wrong}"
-        got = simulate(self.exercise, case, kernel, count=True, sanitize=True, quiet=True)
-        if got.report.findings:
-            finding = got.report.findings[0]
-            self.fails(f"{message} A clue: {finding}", finding.lines)
+        message = f"With {in_words(case)}: {said(wrong)}"
+        if self.text.split() == self.exercise.skeleton.split():
+            gaps = [n for n, line in enumerate(self.text.split("\n"), 1) if _GAP.search(line)]
+            if gaps:
+                self.fails(message, gaps, "Nothing is filled in yet.")
+        if self.findings:
+            self.fails(f"{message} A clue: {self.findings[0]}", self.findings[0].lines)
+        report = simulate(self.exercise, case, kernel, count=True, quiet=True).report
         stores = [
             line
-            for line, counts in got.report.by_line.items()
+            for line, counts in report.by_line.items()
             if line and counts.get("global_store_requests")
         ]
         if not stores:
@@ -177,50 +187,37 @@ class _Check:
                     "makes all later calls fail as well.",
                 )
             if wrong:
-                # A race can be right by luck on the simulator: then its own sentence says more.
-                self.look_for_races(f"On the GPU, with {in_words(case)}: {wrong}")
-                self.fails(f"On the GPU, with {in_words(case)}: {wrong}")
+                message = f"On the GPU, with {in_words(case)}: {said(wrong)}"
+                if self.findings:
+                    self.fails(f"{message} A clue: {self.findings[0]}", self.findings[0].lines)
+                self.fails(message, todo=wrong.advice)
 
     def have_no_race(self) -> None:
-        self.look_for_races()
+        if self.findings:
+            finding = self.findings[0]
+            self.fails(str(finding), finding.lines, self.in_another_order())
+        if seen := self.in_another_order():
+            self.fails(seen, todo="The result depends on which warp comes first.")
         self.passes(
             "No thread gets in another's way, and the result is the same if one warp runs after "
             "the other."
         )
 
-    def look_for_races(self, seen: str = "") -> None:
-        """Run one warp after another between barriers, with the sanitizer looking."""
+    def in_another_order(self) -> str:
+        """What is wrong, in a sentence, if one warp runs after the other between barriers."""
         exercise = self.exercise
-        for case, kernel in zip(exercise.cases, self.kernels, strict=True):
-            self.waiting.at(f"{NO_RACE}, {in_words(case)}")
-            outcome = simulate(
-                exercise, case, kernel, count=False, sanitize=True, schedule="warps", quiet=True
-            )
-            if not outcome.report.findings and not outcome.wrong:
-                continue
-            if seen:  # it was to be right on the GPU: that step fails, and this is why
-                why = str(outcome.report.findings[0]) if outcome.report.findings else ""
-                lines = outcome.report.findings[0].lines if why else ()
-                self.fails(f"{seen} {why}".rstrip(), lines)
-            seen = self.seen_in_some_order()
-            if outcome.report.findings:
-                finding = outcome.report.findings[0]
-                self.fails(str(finding), finding.lines, seen)
-            self.fails(seen, todo="The result depends on which warp comes first.")
-
-    def seen_in_some_order(self) -> str:
-        """What a race does to the results, in a sentence, where an order of warps shows it."""
-        exercise = self.exercise
-        for schedule, order in (
-            ("warps", "one warp runs after the other"),
-            ("warps_reversed", "the last warp runs first"),
-        ):
+        # The last warp first shows what the first warp first does not, and only then.
+        orders = {"warps": "one warp runs after the other"}
+        if self.findings:
+            orders["warps_reversed"] = "the last warp runs first"
+        for schedule, order in orders.items():
             for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+                self.waiting.at(f"{NO_RACE}, {in_words(case)}")
                 wrong = simulate(
                     exercise, case, kernel, count=False, schedule=schedule, quiet=True
                 ).wrong
                 if wrong:
-                    return f"When {order}, with {in_words(case)}: {wrong}"
+                    return f"When {order}, with {in_words(case)}: {said(wrong)}"
         return ""
 
     def meet_goals(self) -> None:
@@ -288,6 +285,17 @@ def compile_for_simulator(kernel: Kernel) -> None:
     from ..bench_refusal import compiled
 
     compiled(kernel)
+
+
+def said(wrong: Difference) -> str:
+    """How many elements are wrong, in which pattern, and the first of them."""
+    if not wrong.wrong:  # inexact, or of another shape
+        return wrong.sentence
+    text = f"{wrong.count}: {wrong.pattern}."
+    if wrong.wrong != wrong.unwritten:
+        index = ", ".join(map(str, wrong.first))
+        text += f" {wrong.name}[{index}] is {short(wrong.got)} in place of {short(wrong.expected)}."
+    return text
 
 
 def in_words(case: Case) -> str:

@@ -1,5 +1,5 @@
 // K^T, the transpose of K, written to memory once, so that no product has to turn a tile of K any
-// more. Rows of K go into a tile in shared memory, and rows of K^T come out of it.
+// more. Rows of K go into a tile in shared memory, and rows of K^T are to come out of it.
 //
 // Launch:
 //   transpose  grid (ceil(d / TILE), ceil(N / TILE)), block (TILE, TILE)
@@ -19,14 +19,20 @@ extern "C" __global__ void transpose(
     const int first_row = blockIdx.y * TILE;  // of this block's tile of K
     const int first_col = blockIdx.x * TILE;
 
-    // Gap 1: copy an element of the tile from K to s_K, if it is not past an edge of K.
-    if (first_row + ty < N && first_col + tx < d) {  //!
-        s_K[ty][tx] = K[(first_row + ty) * d + first_col + tx];  //!
-    }  //!
+    if (first_row + ty < N && first_col + tx < d) {
+        s_K[ty][tx] = K[(first_row + ty) * d + first_col + tx];
+    }
     __syncthreads();  // the tile is whole before any thread reads what others copied
 
-    // Gap 2: copy an element of the tile from s_K to KT, if it is not past an edge of KT.
-    if (first_col + ty < d && first_row + tx < N) {  //!
-        KT[(first_col + ty) * N + first_row + tx] = s_K[tx][ty];  //!
-    }  //!
+    // The thread writes the element that it has copied: down a column of KT.
+    int row = first_col + tx;
+    int col = first_row + ty;
+    const float* element = &s_K[ty][tx];
+    // Gap: choose another row and column of KT, and the element of the tile that belongs there.
+    row = first_col + ty;  //!
+    col = first_row + tx;  //!
+    element = &s_K[tx][ty];  //!
+    if (row < d && col < N) {
+        KT[row * N + col] = *element;
+    }
 }
