@@ -11,7 +11,6 @@ from ..panels.difference import Difference
 from ..panels.numbers import short
 from ..simulator.errors import SimulatorError
 from ..simulator.findings import Finding
-from ..simulator.findings import Finding
 from ..source import KernelError
 from .answer import Refused, kernel_of, read_answer, refuse_includes, refuse_signature
 from .goals import amount, bound_of, busiest, lines_of, measured

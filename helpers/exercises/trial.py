@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import simulator, timing
 from ..arguments import checked, launch_shape
-from ..bench_refusal import compiled
 from ..kernels import Kernel
 from ..panels.difference import Difference, difference
 from ..panels.poison import poison
@@ -66,8 +65,6 @@ def simulate(
             progress=False,
             **options,
         )
-    if options.get("count"):  # a bound on it is a goal as any other
-        report.counters["shared_bytes"] = compiled(kernel)[0] + shared
     changed = next(
         (
             name
