@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers import kernels, ladder, standin
+from helpers import kernels, rungs, standin
 from helpers.attention import TOLERANCE, cdiv, make_inputs, reference, relative_error
 from helpers.kernels import KernelError
 from helpers.ladder import LADDER, rung
@@ -129,7 +129,7 @@ def test_a_wrong_kernel_is_noticed(name, tmp_path, monkeypatch):
         for file, text in files.items():
             (folder / file).write_text(text.replace(old, new))
         with monkeypatch.context() as patch:
-            patch.setattr(ladder, "KERNELS", folder)
+            patch.setattr(rungs, "KERNELS", folder)
             Q, K, V = inputs(33, 9)
             result, _ = one.simulate(Q, K, V, count=False)
         assert relative_error(result, reference(Q, K, V).O) > 2 * TOLERANCE, old
@@ -241,7 +241,7 @@ def test_parameters_of_a_rung():
 def test_a_changed_file_is_read_again(tmp_path, monkeypatch):
     for file in ("03_tiled.cu", "02_naive.cu"):
         (tmp_path / file).write_text((kernels.KERNELS / file).read_text())
-    monkeypatch.setattr(ladder, "KERNELS", tmp_path)
+    monkeypatch.setattr(rungs, "KERNELS", tmp_path)
     Q, K, V = inputs(9, 4)
     right, _ = rung("tiled").simulate(Q, K, V, count=False)
     path = tmp_path / "03_tiled.cu"
