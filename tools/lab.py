@@ -45,6 +45,9 @@ def main() -> None:
     # tools/jupyter turns off the extension that asks about news and fetches them.
     paths = [str(ROOT / "tools" / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
+    # ... and colours the cells that begin with %%kernel.
+    paths = [str(ROOT / "tools" / "jupyter"), os.environ.get("JUPYTER_PATH", "")]
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, paths))
     print("JupyterLab is starting; Control-C, twice, stops it.", flush=True)
     lab(options + sys.argv[1:])
 

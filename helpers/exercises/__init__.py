@@ -1,7 +1,6 @@
 """Exercises: kernels with gaps, and checks that say what is wrong, where and why.
 
-    from helpers import exercises           # also loads the %%kernel cell magic
-    from helpers.exercises import check
+    from helpers.exercises import check     # also loads the %%kernel cell magic
 
     check("03_edges")                       # my_kernels/03_edges.cu, as %%kernel wrote it
     check("03_edges", "path/to/answer.cu")  # or a file, or the text of one
@@ -11,7 +10,7 @@ A solution is in `kernels/exercises/`; the lines that a student has to write end
 
 from __future__ import annotations
 
-from . import chapters_02_to_05, chapters_06_to_09
+from . import chapters_02_to_05, chapters_06_to_09, magic
 from .spec import Exercise, Goal, find
 from .verdict import Step, Verdict
 
@@ -19,6 +18,9 @@ __all__ = ["EXERCISES", "Exercise", "Goal", "Step", "Verdict", "check", "exercis
            "solution"]  # fmt: skip
 
 EXERCISES: tuple[Exercise, ...] = (*chapters_02_to_05.EXERCISES, *chapters_06_to_09.EXERCISES)
+
+
+magic.register()
 
 
 def exercise(name: str) -> Exercise:

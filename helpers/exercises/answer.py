@@ -89,6 +89,12 @@ def _from_file(path: Path) -> str:
         ) from None
 
 
+def body(text: str) -> str:
+    """An answer without the line that names its cell."""
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("// %%kernel ") else text
+
+
 def refuse_includes(exercise: Exercise, text: str) -> None:
     """Raise Refused if the answer includes what the solution does not and the toolkit lacks."""
     own = {include.name for include in includes(exercise.solution) if include.quoted}

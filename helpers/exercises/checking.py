@@ -8,11 +8,13 @@ import re
 
 from ..kernels import Kernel
 from ..panels.difference import Difference
+from ..panels.errors import panel_of
 from ..panels.numbers import short
+from ..simulator.compile_errors import parse_log
 from ..simulator.errors import SimulatorError
 from ..simulator.findings import Finding
 from ..source import KernelError
-from .answer import Refused, kernel_of, read_answer, refuse_includes, refuse_signature
+from .answer import Refused, body, kernel_of, read_answer, refuse_includes, refuse_signature
 from .goals import amount, bound_of, busiest, lines_of, measured
 from .spec import Case, Exercise
 from .trial import simulate, time_on_gpu, wrong_on_gpu
@@ -20,7 +22,6 @@ from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
-_LOG = "\n\nNVRTC's log:"
 _GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
 
@@ -105,8 +106,9 @@ class _Check:
         except KernelError as error:
             self.fails(str(error))
         except SimulatorError as error:
-            message, _, self.log = str(error).partition(_LOG)
-            self.fails(message, [error.line])
+            self.log = error.log or ""
+            message = panel_of(error).said[0] if self.log else str(error)
+            self.fails(message, self.lines_of(error))
         except MemoryError:
             self.fails("The kernel asks for more memory than this machine has: look at the arrays.")
         except RecursionError:
@@ -154,7 +156,7 @@ class _Check:
     def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
         """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
         message = f"With {in_words(case)}: {said(wrong)}"
-        if self.text.split() == self.exercise.skeleton.split():
+        if self.is_skeleton():
             gaps = [n for n, line in enumerate(self.text.split("\n"), 1) if _GAP.search(line)]
             if gaps:
                 self.fails(message, gaps, "Nothing is filled in yet.")
@@ -170,6 +172,10 @@ class _Check:
             self.fails(message, todo="No line of the kernel stores anything to global memory.")
         which = "line stores" if len(stores) == 1 else "lines store"
         self.fails(message, stores, f"The marked {which} the result. {wrong.advice}")
+
+    def is_skeleton(self) -> bool:
+        """Whether nothing is filled in yet."""
+        return body(self.text).split() == self.exercise.skeleton.split()
 
     def be_right_on_gpu(self) -> None:
         exercise = self.exercise
@@ -205,7 +211,7 @@ class _Check:
     def in_another_order(self) -> str:
         """What is wrong, in a sentence, if one warp runs after the other between barriers."""
         exercise = self.exercise
-        # The last warp first shows what the first warp first does not, and only then.
+        # A race that is there may hide in the first order.
         orders = {"warps": "one warp runs after the other"}
         if self.findings:
             orders["warps_reversed"] = "the last warp runs first"
@@ -259,6 +265,15 @@ class _Check:
         )
 
     # ------------------------------------------------------------------
+
+    def lines_of(self, error: SimulatorError) -> list[int]:
+        """Lines of the answer that an error is about: all that the compiler complains of."""
+        own = [
+            found.line
+            for found in parse_log(self.log)
+            if found.severity == "error" and found.file == f"{self.exercise.name}.cu"
+        ]
+        return own or [error.line]
 
     def sizes(self) -> str:
         return "with " + "; ".join(in_words(case) for case in self.exercise.cases)

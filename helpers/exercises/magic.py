@@ -1,0 +1,145 @@
+"""`%%kernel NAME.cu`: edit CUDA C in a cell, keep it as a file, and see at once if it compiles.
+
+The file is `my_kernels/NAME.cu` beside the notebook, and its first line is the cell's own, as a
+comment: so the numbers of the file's lines are those of the cell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+from ..kernels import KERNELS, load_kernel
+from ..simulator.errors import SimulatorError
+from ..source import KernelError, kernel_functions
+from .answer import ANSWERS
+
+MAGIC = "%%kernel"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*\.cu")
+_STYLE = """
+.kernel-written { color: var(--jp-content-font-color2, #59636e); font-size: 0.93em; margin: 0; }
+.kernel-written code { color: var(--jp-content-font-color1, inherit); }
+"""
+
+
+class Written:
+    """What the magic shows of a file that compiles.
+
+    Attributes:
+        path: the file.
+        kernels: names of the kernels in it.
+    """
+
+    def __init__(self, path: Path, kernels: tuple[str, ...], then: str):
+        self.path, self.kernels, self._then = path, kernels, then
+
+    def _said(self) -> str:
+        names = " and ".join(self.kernels)
+        return f"{ANSWERS}/{self.path.name} is written, and {names} in it compiles."
+
+    def _repr_html_(self) -> str:
+        then = f" Next: <code>{escape(self._then)}</code>" if self._then else ""
+        return (
+            f"<style>{_STYLE}</style>"
+            f'<p class="kernel-written" role="status">{escape(self._said())}{then}</p>'
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._said()} {'Next: ' + self._then if self._then else ''}".rstrip()
+
+
+def cell_text(line: str, body: str) -> str:
+    """Text of the file that a cell makes: its first line as a comment, and its other lines.
+
+    Args:
+        line: what stands behind `%%kernel`.
+        body: the other lines.
+    """
+    return f"// {MAGIC} {line.strip()}\n{body.rstrip()}\n"
+
+
+def file_name(line: str) -> str:
+    """The file's name, out of what stands behind `%%kernel`.
+
+    Raises:
+        KernelError: it is no plain name of a .cu file.
+    """
+    name = line.strip().strip("\"'")
+    if not name:
+        raise KernelError(f"Name a file behind {MAGIC}, as in {MAGIC} 03_edges.cu.")
+    if not _NAME.fullmatch(name):
+        plain = re.split(r"[\\/\s]", name)[-1]
+        plain = plain if _NAME.fullmatch(plain) else "my_kernel.cu"
+        raise KernelError(
+            f"{MAGIC} takes the plain name of a .cu file and puts it into {ANSWERS}/, out of the "
+            f"way of the course's own: write {MAGIC} {plain}, not {name!r}."
+        )
+    return name
+
+
+def write(line: str, body: str, folder: Path | None = None) -> Path:
+    """Write a cell to its file; what was there before and differs is kept as `NAME.cu.old`.
+
+    Args:
+        line: what stands behind `%%kernel`.
+        body: the other lines of the cell.
+        folder: where `my_kernels/` is or will be; the current folder if None.
+
+    Raises:
+        KernelError: the name is not a plain one, or the file cannot be written.
+    """
+    name = file_name(line)
+    place = Path.cwd() if folder is None else folder
+    if place.resolve().is_relative_to(KERNELS):
+        raise KernelError(
+            f"{MAGIC} writes beside the notebook, and this notebook runs in the course's "
+            f"{KERNELS.name}/: open a copy of it elsewhere."
+        )
+    path, text = place / ANSWERS / name, cell_text(line, body)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if path.is_file() and (before := path.read_bytes()) != text.encode():
+            path.with_name(f"{name}.old").write_bytes(before)
+        fresh = path.with_name(f".{name}.{os.getpid()}")
+        fresh.write_text(text, encoding="utf-8", newline="\n")
+        fresh.replace(path)  # at once: a check never reads half a file
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it holds half a character"
+        raise KernelError(f"{ANSWERS}/{name} cannot be written: {reason}.") from None
+    return path
+
+
+def kernel_magic(line: str, cell: str):
+    """The magic itself; gives what the cell shows: that it compiles, or why it does not."""
+    from ..bench_refusal import compiled
+    from ..panels import panel_of
+
+    try:
+        path = write(line, cell)
+        functions = kernel_functions(path.read_text(encoding="utf-8"), path.name)
+        names = tuple(functions) or (None,)
+        for name in names:
+            compiled(load_kernel(path, name))
+    except (KernelError, SimulatorError) as error:
+        return panel_of(error)
+    return Written(path, names, _next(path))
+
+
+def _next(path: Path) -> str:
+    """What to run next."""
+    from . import EXERCISES
+
+    if any(one.name == path.stem for one in EXERCISES):
+        return f'check("{path.stem}")'
+    return f'load_kernel("{ANSWERS}/{path.name}")'
+
+
+def register() -> None:
+    """Make the magic known to IPython, if that is running."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        shell.register_magic_function(kernel_magic, "cell", "kernel")
