@@ -185,12 +185,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "08_online": (
         Wrong("no mask", ((_MASK, ""),), "right", ("n = 13", "elements of O")),
-        Wrong("O is not corrected", ((_CORRECT_O, ""),), "right", ("n = 70", "elements of O")),
+        Wrong("O is not corrected", ((_CORRECT_O, ""),), "right", ("n = 65", "elements of O")),
         Wrong(
             "the sum is not corrected",
             (("        row_sum *= correction;\n", ""),),
             "right",
-            ("n = 70", "elements of O"),
+            ("n = 65", "elements of O"),
         ),
         Wrong(
             "the other way round",
@@ -208,7 +208,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ),
             ),
             "right",
-            ("n = 70", "elements of O"),
+            ("n = 65", "elements of O"),
         ),
     ),
     "08_copies": (
