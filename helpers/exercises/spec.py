@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,9 +128,22 @@ class Exercise:
 
     @functools.cached_property
     def answer(self) -> str:
-        """The marked lines alone, without the markers."""
+        """The marked lines, each group of them below the line that precedes it."""
         lines = self.solution.split("\n")
-        return "\n".join(lines[n - 1] for n in sorted(self.marked))
+        groups: list[list[str]] = []
+        last = -1
+        for number in sorted(self.marked):
+            if number - 1 == last:
+                groups[-1].append(lines[number - 1])
+            elif number - 2 == last:  # a single line between the two
+                groups[-1] += [lines[number - 2], lines[number - 1]]
+            else:
+                above = number - 2
+                while all(line.lstrip().startswith("//") for line in lines[above - 1 : above + 1]):
+                    above -= 1  # a comment of several lines is kept whole
+                groups.append(lines[above:number])
+            last = number
+        return "\n\n".join(textwrap.dedent("\n".join(group)) for group in groups)
 
 
 def find(exercises: tuple[Exercise, ...], name: str) -> Exercise:

@@ -1,0 +1,97 @@
+"""The cells of an exercise in its chapter, made from its file and its texts.
+
+python -m helpers.exercises.cells notebooks/03_tiling.ipynb    puts them in, or brings them up to
+date, before the chapter's last heading
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from . import EXERCISES, Exercise
+from .magic import MAGIC
+
+Cell = dict[str, Any]
+_IMPORT = "from helpers.exercises import check"
+
+
+def cells(one: Exercise) -> list[Cell]:
+    """Task, the cell to edit, the check, the hint, and the solution for teachers."""
+    task = f"## Exercise: {one.title}\n\n{_wrapped(one.task)}"
+    hint = f"<details><summary>Hint</summary>\n\n{_wrapped(one.hint)}\n\n</details>"
+    solution = (
+        "<details><summary>Solution</summary>\n\n"
+        f"```cuda\n{one.answer}\n```\n\n"
+        f"The whole file is `kernels/exercises/{one.name}.cu`.\n\n</details>"
+    )
+    return [
+        _cell(one, "task", "markdown", "slide", task),
+        _cell(one, "kernel", "code", "skip", f"{MAGIC} {one.name}.cu\n{one.skeleton.rstrip()}"),
+        _cell(one, "check", "code", "skip", f'check("{one.name}")'),
+        _cell(one, "hint", "markdown", "-", hint),
+        _cell(one, "solution", "markdown", "skip", solution),
+    ]
+
+
+def cell_id(one: Exercise, part: str) -> str:
+    """The id of a cell: `03-edges-check`."""
+    return f"{one.name.replace('_', '-')}-{part}"
+
+
+def insert(notebook: Path) -> list[str]:
+    """Put a chapter's exercises before its last heading; gives their names.
+
+    Cells that were put in before are replaced, and all others stay as they are.
+    """
+    content = json.loads(notebook.read_text(encoding="utf-8"))
+    here = [one for one in EXERCISES if notebook.name.startswith(f"{one.chapter:02d}_")]
+    prefixes = tuple(cell_id(one, "") for one in here)
+    kept = [cell for cell in content["cells"] if not cell["id"].startswith(prefixes)]
+    heads = [
+        n
+        for n, cell in enumerate(kept)
+        if cell["cell_type"] == "markdown" and "".join(cell["source"]).startswith("## ")
+    ]
+    kept[heads[-1] : heads[-1]] = [cell for one in here for cell in cells(one)]
+    _import_check(next(cell for cell in kept if cell["cell_type"] == "code"))
+    content["cells"] = kept
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    notebook.write_text(text, encoding="utf-8")
+    return [one.name for one in here]
+
+
+def _import_check(cell: Cell) -> None:
+    """Add the import of `check` to a chapter's imports, in order."""
+    lines = "".join(cell["source"]).split("\n")
+    if _IMPORT in lines:
+        return
+    ours = [n for n, line in enumerate(lines) if line.startswith("from helpers")]
+    after = [n for n in ours if lines[n].split()[1] < _IMPORT.split()[1]]
+    lines.insert(after[-1] + 1 if after else ours[0], _IMPORT)
+    text = "\n".join(lines)
+    cell["source"] = text if isinstance(cell["source"], str) else text.splitlines(keepends=True)
+
+
+def _cell(one: Exercise, part: str, kind: str, slide: str, source: str) -> Cell:
+    cell: Cell = {"cell_type": kind}
+    if kind == "code":
+        cell["execution_count"] = None
+    cell["id"] = cell_id(one, part)
+    cell["metadata"] = {"slideshow": {"slide_type": slide}}
+    if kind == "code":
+        cell["outputs"] = []
+    cell["source"] = source.splitlines(keepends=True)
+    return cell
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 128, break_long_words=False, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        print(name, *insert(Path(name)))
