@@ -7,10 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from .attention import relative_error
+from .panels.difference import ELEMENT, difference
+from .panels.numbers import power, short
+from .panels.poison import poison
 
-# An element is wrong on its own where it is further off than this many tolerances of the largest
-# element: rounding errors of long sums differ from one element to the next, faults are far larger.
-_ELEMENT = 16
+__all__ = ["Check", "compare", "poison", "power"]
+
+# Patterns that rows and columns do not tell already.
+_TELLING = (
+    "transposed", "transposed tiles", "swapped tiles", "factor", "factor of each line", "offset",
+    "shifted", "zeros", "nan", "nan rows", "infinite", "unmasked", "every k-th", "triangle",
+    "first block right",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class Check:
         where: first and last index of the wrong ones along each axis.
         worst: index of the element furthest off, or of the first that is unwritten.
         got, expected: what it holds there, and should.
+        pattern: what they have in common, a clause; empty if the place says it all.
     """
 
     array: str
@@ -41,6 +50,7 @@ class Check:
     worst: tuple[int, ...] = ()
     got: float = 0.0
     expected: float = 0.0
+    pattern: str = ""
 
     def __str__(self) -> str:
         """One sentence, or two where it is wrong."""
@@ -65,8 +75,10 @@ class Check:
         index = ", ".join(map(str, self.worst))
         if self.unwritten != self.wrong:
             parts.append(
-                f" {self.array}[{index}] is {_short(self.got)} in place of {_short(self.expected)}."
+                f" {self.array}[{index}] is {short(self.got)} in place of {short(self.expected)}."
             )
+        if self.pattern:
+            parts.append(f" {self.pattern[0].upper()}{self.pattern[1:]}.")
         return "".join(parts)
 
     def _place(self) -> str:
@@ -78,14 +90,6 @@ class Check:
         return "in " + " and ".join(spans)
 
 
-def poison(array: np.ndarray) -> None:
-    """Fill an array with what no kernel writes: NaN, or the smallest integer."""
-    if array.dtype.kind in "fc" or array.dtype.name == "bfloat16":
-        array.fill(np.nan)
-    elif array.dtype.kind in "iu":
-        array.fill(np.iinfo(array.dtype).min if array.dtype.kind == "i" else 0xA5)
-
-
 def compare(name: str, result: np.ndarray, expected: np.ndarray, tolerance: float) -> Check:
     """Compare `result` with `expected` of the same shape.
 
@@ -95,12 +99,13 @@ def compare(name: str, result: np.ndarray, expected: np.ndarray, tolerance: floa
     error = relative_error(result, expected)
     got, want = np.asarray(result, np.float64), np.asarray(expected, np.float64)
     unwritten = np.isnan(got) & ~np.isnan(want)
-    limit = _ELEMENT * tolerance * float(np.abs(want).max())
+    limit = ELEMENT * tolerance * float(np.abs(want).max())
     with np.errstate(invalid="ignore"):
         distance = np.where(np.isfinite(got), np.abs(got - want), np.inf)
     wrong = distance > limit
     right = error <= tolerance and not wrong.any()
     where = worst = ()
+    found = None if right else difference(result, expected, tolerance, name)
     if wrong.any():
         where = tuple((int(axis.min()), int(axis.max())) for axis in np.nonzero(wrong))
         worst = tuple(int(i) for i in np.unravel_index(int(distance.argmax()), distance.shape))
@@ -116,16 +121,5 @@ def compare(name: str, result: np.ndarray, expected: np.ndarray, tolerance: floa
         worst,
         float(got[worst]) if worst else 0.0,
         float(want[worst]) if worst else 0.0,
+        found.pattern if found is not None and found.kind in _TELLING else "",
     )
-
-
-def power(value: float) -> str:
-    """A small number as one writes it: 3.3e-7."""
-    if not value or not np.isfinite(value):
-        return f"{value:g}"
-    digits, _, exponent = f"{value:.1e}".partition("e")
-    return f"{digits.removesuffix('.0')}e{int(exponent)}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.4g}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import difflib
+import operator
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import MAX_SHARED, SHARED_WITHOUT_OPT_IN, checked, launch_shape, shared_memory
+from .kernel_lookup import find_file, find_function, name_of, set_parameters
 from .listing import Listing, listing
 from .signature import Argument, signature
 from .simulator.source_text import mask
@@ -68,11 +68,11 @@ def load_kernel(
         KernelError: if there is no such file, kernel or parameter, if a value is not among the
             choices, or if an include is missing.
     """
-    folder = KERNELS if kernels_dir is None else Path(kernels_dir)
-    path = _find_file(file, folder)
+    folder = KERNELS if kernels_dir is None else Path(name_of("kernels_dir", kernels_dir))
+    path = find_file(file, folder)
     source = read(path)
-    declared = _set(parameters(source, path.name), values, path.name)
-    function = _find_function(kernel_functions(source, path.name), entry, path.name)
+    declared = set_parameters(parameters(source, path.name), values, path.name)
+    function = find_function(kernel_functions(source, path.name), entry, path.name)
     code = expand_includes(path, [folder / "include", path.parent / "include"])
     return Kernel(path, source, code, function, declared)
 
@@ -204,6 +204,10 @@ class Kernel:
         Raises:
             KernelError: if there is none.
         """
+        if not isinstance(text, str):
+            raise KernelError(
+                f'lines() takes the text to look for, such as "__syncthreads", not {text!r}.'
+            )
         first, last = self._extent(whole)
         lines, code = self.source.split("\n"), mask(self.source).split("\n")
         numbers = range(first, last + 1)
@@ -244,9 +248,13 @@ class Kernel:
         """
         first, last = self._extent(whole)
         if lines is not None:
-            first, last = lines[0], lines[-1]
-        first = first if start is None else start
-        last = last if end is None else end
+            if not isinstance(lines, (tuple, list, range)) or not len(lines):
+                raise KernelError(
+                    f"lines is a first and a last line, such as (10, 20), not {lines!r}."
+                )
+            first, last = _line("lines", lines[0]), _line("lines", lines[-1])
+        first = first if start is None else _line("start", start)
+        last = last if end is None else _line("end", end)
         total = len(self.source.rstrip("\n").split("\n"))
         if not 1 <= first <= last <= total:
             raise KernelError(
@@ -267,7 +275,7 @@ class Kernel:
             detail=settings,
             marked=marked,
             report=report,
-            columns=None if columns is None else tuple(columns),
+            columns=_names(columns),
         )
 
     def __repr__(self) -> str:
@@ -280,10 +288,11 @@ class Kernel:
         return self._function.first, self._function.last
 
     def _marked(self, mark: Marks) -> frozenset[int]:
-        marks = [mark] if isinstance(mark, (int, str)) else mark
+        several = not isinstance(mark, str) and isinstance(mark, Iterable)
+        marks = mark if several else [mark]
         found: set[int] = set()
         for one in marks:
-            found.update(self.lines(one) if isinstance(one, str) else [int(one)])
+            found.update(self.lines(one) if isinstance(one, str) else [_line("mark", one)])
         return frozenset(found)
 
     def _allow_shared(self, dynamic) -> int:
@@ -295,6 +304,29 @@ class Kernel:
             self.raw.max_dynamic_shared_size_bytes = size
             self._opted_in = size + static
         return size
+
+
+def _line(what: str, given) -> int:
+    """The number of a line, from whatever the caller passes as one."""
+    with contextlib.suppress(TypeError):
+        if not isinstance(given, (bool, np.bool_)):
+            return operator.index(given)
+    also = " or the text of a line" if what == "mark" else ""
+    raise KernelError(f"{what} takes the number of a line{also}, not {given!r}.")
+
+
+def _names(columns) -> tuple[str, ...] | None:
+    """Names of counters, from whatever the caller passes as some."""
+    if columns is None:
+        return None
+    several = not isinstance(columns, str) and isinstance(columns, Iterable)
+    names = tuple(columns) if several else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise KernelError(
+            "columns takes the names of counters in a tuple, such as "
+            f'("shared_load_wavefronts",), not {columns!r}.'
+        )
+    return names
 
 
 def _device_limit() -> int:
@@ -325,71 +357,3 @@ def _host_copies(arguments: tuple[Argument, ...], args: tuple, cp) -> tuple:
                 copies[id(value)] = host.copy() if id(value) in written else host
         result.append(copies[id(value)])
     return tuple(result)
-
-
-def _find_file(file: str | os.PathLike, folder: Path) -> Path:
-    name = os.fspath(file)
-    for path in (folder / name, Path(name)):
-        if path.is_file():
-            return path.resolve()
-    there = sorted(path.name for path in folder.glob("*.cu"))
-    near = difflib.get_close_matches(Path(name).name, there, n=1)
-    asked = f" Did you mean {near[0]}?" if near else ""
-    listed = f"it has {', '.join(there)}" if there else "it has no .cu file"
-    raise KernelError(f"There is no kernel file {name} in {folder.name}: {listed}.{asked}")
-
-
-def _find_function(found: dict[str, Function], entry: str | None, file: str) -> Function:
-    names = ", ".join(found)
-    if not found:
-        raise KernelError(f'{file} has no kernel: write one as extern "C" __global__ void.')
-    if entry is None:
-        if len(found) > 1:
-            raise KernelError(
-                f"{file} has {len(found)} kernels ({names}); name one, as in "
-                f'load_kernel("{file}", "{next(iter(found))}").'
-            )
-        entry = next(iter(found))
-    if entry not in found:
-        near = difflib.get_close_matches(entry, found, n=1)
-        asked = f" Did you mean {near[0]}?" if near else ""
-        raise KernelError(f"{file} has no kernel {entry}; it has {names}.{asked}")
-    function = found[entry]
-    if function.template or not function.extern_c:
-        what = "is a template" if function.template else 'does not start with extern "C"'
-        raise KernelError(
-            f"{file} line {function.start}: the kernel {entry} {what}, so it has no plain name to "
-            f'be found by; write extern "C" __global__ void {entry}(...).'
-        )
-    return function
-
-
-def _set(
-    declared: dict[str, Parameter], values: Mapping[str, Value], file: str
-) -> dict[str, Parameter]:
-    for name in values:
-        if name not in declared:
-            near = difflib.get_close_matches(name.upper(), declared, n=1)
-            asked = f" Did you mean {near[0]}?" if near else ""
-            listed = ", ".join(f"{p.name} ({_choices(p)})" for p in declared.values())
-            has = f"its parameters are {listed}" if declared else "it declares none"
-            raise KernelError(f"{file} has no parameter {name}; {has}.{asked}")
-    return {
-        name: dataclasses.replace(p, value=_choose(p, values[name], file)) if name in values else p
-        for name, p in declared.items()
-    }
-
-
-def _choose(parameter: Parameter, value, file: str) -> Value:
-    """Return the choice that equals `value`, in the type that the file uses."""
-    value = value.item() if isinstance(value, np.generic) else value
-    for choice in parameter.choices:
-        if isinstance(choice, str) == isinstance(value, str) and choice == value:
-            return choice
-    raise KernelError(
-        f"{file}: the parameter {parameter.name} is one of {_choices(parameter)}, not {value!r}."
-    )
-
-
-def _choices(parameter: Parameter) -> str:
-    return ", ".join(str(choice) for choice in parameter.choices)

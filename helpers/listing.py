@@ -217,6 +217,8 @@ def listing(
     Raises:
         KernelError: if the report has no counter of a name in `columns`.
     """
+    if report is not None and not (hasattr(report, "by_line") and hasattr(report, "counters")):
+        raise KernelError(f"report is what count() returns, not of type {type(report).__name__}.")
     by_line = {} if report is None else report.by_line
     numbers = range(first, last + 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import codecs
 import hashlib
 import re
 from dataclasses import dataclass
@@ -73,8 +74,29 @@ class Function:
 
 
 def read(path: Path) -> str:
-    """Read a source file; line ends become newlines."""
-    return path.read_text(encoding="utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    """Read a source file; line ends become newlines, and a byte order mark is dropped.
+
+    Raises:
+        KernelError: if it cannot be read, or is not text in UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise KernelError(f"{path.name} cannot be read: {error.strerror or error}.") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise KernelError(f"{path.name} is saved as UTF-16; save it as UTF-8.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise KernelError(
+            f"{path.name} is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}; save "
+            "the file as UTF-8."
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise KernelError(f"{path.name} is no text: line {line} has a zero byte.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def expand_includes(path: Path, folders: list[Path]) -> str:

@@ -47,6 +47,7 @@ _ADVICE = {
     "the largest element changes.",
     "offset": "Look for a term that is added twice or left out.",
     "shifted": "An index is off by one: look for <= in place of <, and for + 1 or − 1.",
+    "unmasked": "Check that the mask is applied before the largest element and the sum are taken.",
     "diagonal": "Check the case of equal indices, in a mask for example.",
     "triangle": "Check the direction of the comparison in the mask.",
     "scattered": "Results without a pattern point to a race: look for a missing __syncthreads(), "
@@ -64,7 +65,7 @@ class Difference:
         kind: the pattern's name: `unwritten`, `nan`, `nan rows`, `infinite`, `row`, `rows`,
             `column`, `columns`, `one element`, `last tile`, `last rows`, `first block right`,
             `every k-th`, `transposed`, `transposed tiles`, `swapped tiles`, `factor`,
-            `factor of each line`, `offset`, `shifted`, `zeros`, `one tile`, `triangle`,
+            `factor of each line`, `offset`, `shifted`, `zeros`, `unmasked`, `one tile`, `triangle`,
             `scattered`, `everywhere`, `imprecise`, `shape` and a few more.
         pattern: the pattern in words.
         wrong, unwritten, total: how many elements are wrong, how many of them were never written,
@@ -232,7 +233,8 @@ def difference(
 def _pattern(got, want, wrong, unwritten, limit, edges) -> Found:
     """What is known of place and contents in one clause, named after what says more."""
     here = place(wrong, edges)
-    holds = value(got, want, wrong, unwritten, limit, edges)
+    with np.errstate(all="ignore"):
+        holds = value(got, want, wrong, unwritten, limit, edges)
     if holds is None:
         return here
     if holds.kind in ("transposed", "transposed tiles", "swapped tiles", "shifted"):
@@ -266,7 +268,8 @@ def _relative(distance: np.ndarray, want: np.ndarray) -> float:
 def _edges(tile, ndim: int) -> tuple[int, ...] | None:
     if tile is None:
         return None
-    edges = (tile,) * max(ndim, 1) if isinstance(tile, (int, np.integer)) else tuple(tile)
+    several = isinstance(tile, (tuple, list)) and tile
+    edges = tuple(tile) if several else (tile,) * max(ndim, 1)
     if len(edges) < ndim:  # of matrices in a stack
         edges = (1,) * (ndim - len(edges)) + edges
     if not all(isinstance(e, (int, np.integer)) and e > 0 for e in edges):

@@ -47,7 +47,9 @@ def value(got, want, wrong, unwritten, limit: float, tile: Sequence[int] | None)
         return Found("mixed", "of them " + ", ".join(parts))
     if not bad.any():
         return Found("zeros", "it is 0 there" if count == 1 else "every one of them is 0")
-    if count == 1:
+    if np.isneginf(want[wrong]).all():
+        return Found("unmasked", "each of them should be −∞ and is a finite number")
+    if count == 1 or not np.isfinite(want).all():
         return None
     near = _near(limit)
     return (
