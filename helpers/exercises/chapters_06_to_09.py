@@ -183,12 +183,12 @@ EXERCISES: tuple[Exercise, ...] = (
         chapter=6,
         title="rows in, rows out",
         task=(
-            "This kernel transposes K. Its loads are coalesced and its stores are not. Let each "
+            "This kernel transposes $K$. Its loads are coalesced and its stores are not. Let each "
             "thread write another element of the tile, so that the stores are as well."
         ),
         hint=(
-            "tx has to run along a row of KT. Rows of KT are columns of K, so this tile begins at "
-            "row first_col and column first_row of KT."
+            "`tx` has to run along a row of `KT`. Rows of `KT` are columns of `K`, so this tile "
+            "begins at row `first_col` and column `first_row` of `KT`."
         ),
         entry="transpose",
         cases=({"N": 21, "d": 38}, {"N": 33, "d": 9, "TILE": 8}, {"N": 48, "d": 32}),
@@ -204,13 +204,13 @@ EXERCISES: tuple[Exercise, ...] = (
         chapter=6,
         title="a product with the columns of P",
         task=(
-            "Training needs dV, the product of P transposed and dO. Copy the tile of P so that "
-            "its loads are coalesced, and multiply."
+            "Training needs $dV=P^{\\mathsf{T}}dO$. Copy the tile of $P$ so that its loads are "
+            "coalesced, and multiply."
         ),
         hint=(
-            "The block needs a square of P: rows i to i + TILE - 1, columns first_row to "
-            "first_row + TILE - 1. Copy it as it lies. A column of it then belongs to a row of "
-            "dV, which is ty."
+            "The block needs a square of $P$: rows from `i` on, columns from `first_row` on. Copy "
+            "it as it lies. A column of it then belongs to a row of $dV$, and the thread's own is "
+            "`ty`."
         ),
         entry="gradient",
         cases=({"N": 33, "d": 18}, {"N": 20, "d": 33, "TILE": 8}, {"N": 48, "d": 32}),
@@ -229,7 +229,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "The columns of this tile all lie in one bank. Give its rows a pitch at which no "
             "access conflicts, neither down a column nor along a row."
         ),
-        hint="Lanes that are one row apart are pitch words apart. What must gcd(pitch, 32) be?",
+        hint="Lanes one row apart are `pitch` words apart. What must the gcd of `pitch` and 32 be?",
         entry="transpose",
         cases=({"N": 35, "d": 70}, {"N": 64, "d": 32}),
         launch=_tiled("N", "d", 32),
@@ -244,12 +244,12 @@ EXERCISES: tuple[Exercise, ...] = (
         chapter=7,
         title="no conflict without padding",
         task=(
-            "s_K has rows of 16 words and no room for padding. Store each element in its row, at "
+            "`s_K` has rows of 16 words and no room for padding. Store each element in its row, at "
             "a place that depends on the row, and read it from there."
         ),
         hint=(
             "An exclusive or with the row's number permutes a row, in every row differently. The "
-            "row that is stored to is ty. Which row is read from?"
+            "row that is stored to is `ty`. Which row is read from?"
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
@@ -269,9 +269,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "are possible and do not conflict."
         ),
         hint=(
-            "A float4 starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words. "
-            "Eight lanes read from eight rows at once: counted in float4, which pitches put these "
-            "into eight different places of eight?"
+            "A `float4` starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words. "
+            "Eight lanes read eight rows at once. Think of eight banks of 16 bytes: which pitches "
+            "put the rows into eight different ones?"
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
@@ -298,8 +298,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "and put right what was added up under an older maximum."
         ),
         hint=(
-            "exp(s - new) is exp(s - old) times exp(old - new). A weight is 0 if its score is "
-            "minus infinity."
+            "An old weight $e^{s-m}$ becomes $e^{s-m'}$ if it is multiplied by $e^{m-m'}$. A "
+            "weight is 0 if its score is minus infinity."
         ),
         entry="flash_attention",
         cases=({"n": 13, "HEAD_DIM": 16}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
@@ -322,7 +322,7 @@ EXERCISES: tuple[Exercise, ...] = (
         chapter=8,
         title="copies that nobody waits for",
         task=(
-            "Start the copies of a tile of K with cp_async_16, and see to it that they have "
+            "Start the copies of a tile of $K$ with `cp_async_16`, and see to it that they have "
             "arrived, those of the other threads as well, before a row is read."
         ),
         hint=(
@@ -350,12 +350,12 @@ EXERCISES: tuple[Exercise, ...] = (
         title="who holds what",
         task=(
             "Multiply on tensor cores: pick the registers with the right keys, and bring each sum "
-            "to its row and its column of S."
+            "to its row and its column of $S$."
         ),
         hint=(
             "Lanes 0 to 15 passed rows 0 to 15 of the first chunk, so register 0 comes from keys "
             "0 to 7, register 1 from keys 8 to 15; lanes 16 to 31 did so for the next chunk. The "
-            "figure of fragments shows which row and column of C a lane has."
+            "figure of fragments shows which row and column of $C$ a lane has."
         ),
         entry="scaled_dot_product",
         cases=({"m": 16, "n": 16}, {"m": 21, "n": 35}),
@@ -396,11 +396,11 @@ EXERCISES: tuple[Exercise, ...] = (
         chapter=9,
         title="one map on every path",
         task=(
-            "Swizzle the tiles of this kernel: write the map once, then read V by it, and write O "
-            "by it, so that nothing conflicts."
+            "Swizzle the tiles of this kernel: write the map once, then read $V$ by it, and write "
+            "$O$ by it, so that nothing conflicts."
         ),
         hint=(
-            "place() tells where a chunk begins, for those that write it and those that read it. "
+            "`place` tells where a chunk begins, for those that write it and those that read it. "
             "What lies within the chunk is added to that."
         ),
         entry="weighted_rows",
