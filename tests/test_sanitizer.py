@@ -149,3 +149,47 @@ def test_schedules_give_the_same_results_and_an_unknown_one_a_sentence():
         assert counters == results[0][1]
     with pytest.raises(simulator.SimulatorError, match="lockstep, warps, warps_reversed"):
         simulator.launch(kernel("a[0] = 1;"), "k", 1, 1, (values(),), schedule="random")
+
+
+def test_lanes_that_an_instruction_of_their_warp_does_not_name():
+    half = "__shfl_sync(0x0000ffff, a[t], 3)"
+    for body, line in (
+        (f"int t = threadIdx.x;\na[t] = {half};", 3),
+        ("int t = threadIdx.x;\na[t] = __ballot_sync(0x7fffffff, t & 1);", 3),
+        (SHARED + "s[t] = a[t];\n__syncwarp(0xffff);\na[t] = s[t];", 4),
+    ):
+        found = findings(body, values(), block=32)
+        assert [(f.kind, f.lines) for f in found] == [("barrier", (line,))]
+        assert "is not among the lanes" in found[0].message
+    body = f"int t = threadIdx.x; if (t < 16) a[t] = {half};"
+    assert findings(body, values(), block=32) == []
+
+
+def test_a_named_barrier_for_some_warps_is_no_fault():
+    body = SHARED + "if (t < 32) {\ns[t] = a[t];\n"
+    body += 'asm volatile("bar.sync 1, 32;" ::: "memory");\na[t] = s[31 - t]; }'
+    a = values()
+    assert findings(body, a) == []
+    np.testing.assert_array_equal(a, np.r_[31:-1:-1, 32:64])
+
+
+def test_what_a_copy_on_its_way_must_not_meet():
+    parameters, end = "const float* a, float* b", COMMIT + WAIT + "\n__syncthreads();\nb[t] = s[t];"
+    found = findings(COPY + "s[t] = 1;\n" + end, values(), values(), parameters=parameters)
+    assert [(f.kind, f.lines) for f in found] == [("async", (4, 5))]
+    assert "writes s[0] while the cp.async of line 4" in found[0].message
+    # its source is read like any other word
+    body = COPY.replace("a + t", "b + t") + COMMIT + WAIT + "\nb[t ^ 1] = 2;"
+    found = findings(body, values(), values(), parameters=parameters)
+    assert [(f.kind, f.lines) for f in found] == [("race", (4, 6))]
+
+
+def test_volatile_is_no_barrier_in_shared_memory_but_a_flag_in_global():
+    shared = SHARED.replace("__shared__", "__shared__ volatile")
+    found = findings(shared + "s[t] = a[t];\na[t] = s[t ^ 1];", values(), block=32)
+    assert [(f.kind, f.lines) for f in found] == [("race", (3, 4))]
+    flag = "volatile float* f = a;\nif (threadIdx.x == 0) f[0] = 1;\n"
+    assert findings(flag + "while (f[0] == 0);", values()) == []
+    found = findings(flag + "float v = a[0];\na[threadIdx.x + 1] = v;", values(66))
+    # the compiler may load a[0] before the flag is set
+    assert [(f.kind, sorted(f.lines)) for f in found] == [("race", [3, 4])]

@@ -218,6 +218,8 @@ def copy_step(i: Instruction, code):
             S.tally.copy_async(S, i, address, target, total, read, mask)
         if read is None or read.any():
             pieces = pieces_of(S, i, "global", address, elem, total, read, cache, False)
+            if S.sanitizer is not None:
+                S.sanitizer.access(S, i, "load", pieces, elem, n)
             values = gather(pieces, n)
         else:
             values = [np.zeros(1, UNSIGNED[elem])] * n

@@ -212,6 +212,8 @@ class Control:
         if "arrive" in end.modifiers:
             S.arrived.append(parked)
             return block + 1
+        if warp and S.sanitizer is not None:
+            S.sanitizer.named(S, end, group.mask, number)
         alone = not self.groups and not self.parked and not self.spinning and not S.arrived
         if warp and (alone or self._warps_complete(group, number)):
             if S.sanitizer is not None:
@@ -246,6 +248,8 @@ class Control:
         for parked in self.parked:
             if parked.barrier == "warp" or parked.group.frame.code is not code:
                 continue
+            if parked.count is not None:
+                continue  # it is not for all threads of the block
             shared = code.graph.blocks[parked.block].post
             for n in range(len(code.steps)):
                 if shared >> n & 1 and code.only_returns(n):

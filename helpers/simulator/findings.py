@@ -110,7 +110,15 @@ class Findings:
             f"{word}, which nothing has written: fill it first, the edges too.",
         )  # fmt: skip
 
-    def _not_waited(self, S, i, a, copies, writer) -> None:
+    def _not_named(self, S, i, place) -> None:
+        self._add(
+            "barrier", None, i, [place],
+            f"{self.run.entry}, line {i.line}: thread {place[1]} of block {place[0]} is not among "
+            "the lanes that the mask of its own instruction names: name every lane that gets "
+            "there, 0xffffffff if it is the whole warp.",
+        )  # fmt: skip
+
+    def _not_waited(self, S, i, a, copies, writer, does) -> None:
         where = int(np.argmax(copies))
         earlier = self._instructions[int(a.shadow.write_at[a.granule[where]])]
         places = [self._place(S, int(writer[where])), self._place(S, int(a.first[where]))]
@@ -118,7 +126,7 @@ class Findings:
         self._add(
             "async", earlier, i, places,
             f"{self.run.entry}, line {i.line}: thread {places[1][1]} of block {places[1][0]} "
-            f"reads {word} while the cp.async of line {earlier.line} that fills it may still be "
+            f"{does} {word} while the cp.async of line {earlier.line} that fills it may still be "
             "under way: commit the group, wait for it (cp.async.wait_group), then let the "
             "block meet at a barrier.",
         )  # fmt: skip

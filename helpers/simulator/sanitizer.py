@@ -19,6 +19,7 @@ from .findings import Finding, Findings
 from .ptx import Instruction
 
 PLAIN, ATOMIC, COPY = 0, 1, 2
+_STRONG = {"relaxed", "acquire", "release"}
 SHADOW_BYTES = 54  # that a Shadow has for each granule
 
 
@@ -133,6 +134,15 @@ class Sanitizer(Findings):
         own = self.known[..., np.arange(32), np.arange(32)]
         self.known[..., np.arange(32), np.arange(32)] = own + here
 
+    def named(self, S, i: Instruction, mask, members) -> None:
+        """Every lane that runs a warp's instruction is to be among those that it names."""
+        lane = (S.layout.thread_index % 32).astype(np.uint32)
+        left_out = (members.view(np.uint32) >> lane) & np.uint32(1) == 0
+        if mask is not None:
+            left_out = left_out & mask
+        if left_out.any():
+            self._not_named(S, i, S.layout.locate(left_out))
+
     def barrier_mismatch(self, S, parked) -> None:
         """Threads of one block met at different barrier instructions."""
         first = parked[0]
@@ -158,17 +168,19 @@ class Sanitizer(Findings):
 
     def access(self, S, i: Instruction, kind: str, pieces, elem: int, count: int, values=None):
         """Check one load, store or atomic, and remember it."""
-        if "volatile" in i.modifiers or "relaxed" in i.modifiers or "acquire" in i.modifiers:
-            return
+        strong = bool(_STRONG & set(i.modifiers))
         for region, view, index, mask in pieces:
             if region is None and view is not S.shared.view(elem)[0]:
                 continue  # local memory is a thread's own
             if region is not None and (region.kind != "global" or region.name in self.constant):
                 continue
+            # Threads may poll a volatile word of global memory; in shared memory the word does
+            # not stand in for a barrier.
+            flag = strong or (region is not None and "volatile" in i.modifiers)
             accessed = self._accessed(S, region, view, index, mask, elem, count, kind == "load")
             if kind == "load":
-                self._read(S, i, accessed, region, PLAIN)
-            elif kind == "atomic":
+                self._read(S, i, accessed, region, ATOMIC if flag else PLAIN)
+            elif kind == "atomic" or flag:
                 self._write(S, i, accessed, region, ATOMIC, None)
             else:
                 flat = None
@@ -253,12 +265,14 @@ class Sanitizer(Findings):
         suspect = (epoch >= a.epoch) | (region is not None)
         if suspect.any():
             bad = (writer >= 0) & ((writer != a.first) | (a.first != a.last))
+            if kind == ATOMIC:
+                bad &= s.write_kind[g] != ATOMIC
             bad &= self._unordered(S, a, writer, epoch, s.write_clock[g])
             if bad.any():
                 self._race(S, i, a, bad, region, s.write_at, writer, "reads", "wrote")
         copies = s.write_kind[g] == COPY
         if copies.any():
-            self._not_waited(S, i, a, copies, writer)
+            self._not_waited(S, i, a, copies, writer, "reads")
         old, old_epoch = s.reader[g], s.read_epoch[g]
         keep = (old_epoch == a.epoch) & (old != a.first) & (old >= 0)
         s.reader2[g] = np.where(keep, old, a.last)
@@ -285,8 +299,12 @@ class Sanitizer(Findings):
             bad &= self._unordered(S, a, writer, epoch, s.write_clock[g])
             if bad.any():
                 self._race(S, i, a, bad, region, s.write_at, writer, "writes", "wrote")
+        copies = s.write_kind[g] == COPY
+        if copies.any():
+            self._not_waited(S, i, a, copies, writer, "writes")
+        polled = (s.read_kind[g] == ATOMIC) & (kind == ATOMIC)
         for reader in (s.reader[g], s.reader2[g]):
-            bad = (reader >= 0) & (reader != a.first)
+            bad = (reader >= 0) & (reader != a.first) & ~polled
             if bad.any():
                 bad &= self._unordered(S, a, reader, s.read_epoch[g], s.read_clock[g])
                 if bad.any():

@@ -45,11 +45,16 @@ def _ballot(bits: np.ndarray) -> np.ndarray:
     return (bits.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=-1, dtype=np.uint32)
 
 
-def _step(i, compute, sources, destinations):
-    """A step that fetches `sources` as lanes, computes, and writes back."""
+def _step(i, compute, sources, destinations, members=None):
+    """A step that fetches `sources` as lanes, computes, and writes back.
+
+    `members` is the operand that names the lanes, which the sanitizer looks at.
+    """
     gets = [getter(i, o, d) for o, d in sources]
     puts = [putter(i, o) for o in destinations]
     guard = guard_getter(i)
+    everyone = isinstance(members, Imm) and int(members.value) & 0xFFFFFFFF == 0xFFFFFFFF
+    named = getter(i, members, U32) if members is not None and not everyone else None
 
     def step(S, R):
         p = guard(S, R) if guard is not None else None
@@ -57,6 +62,8 @@ def _step(i, compute, sources, destinations):
             if not p.item():
                 return
             p = None
+        if named is not None and S.sanitizer is not None:
+            S.sanitizer.named(S, i, active_mask(S, p)[0], named(S, R))
         lanes = S.layout.lanes
         out = compute(S, _active(S, p), *[lanes(g(S, R)) for g in gets])
         for put, value in zip(puts, out, strict=False):
@@ -93,7 +100,8 @@ def shuffle_step(i: Instruction, code):
         source = np.where(valid, source, LANE)
         return _take(value, source & 31), valid
 
-    return _step(i, compute, ((a, U32), (b, U32), (c, U32)), destinations)
+    members = i.operands[n + 3] if len(i.operands) > n + 3 else None
+    return _step(i, compute, ((a, U32), (b, U32), (c, U32)), destinations, members)
 
 
 def vote_step(i: Instruction, code):
@@ -115,7 +123,7 @@ def vote_step(i: Instruction, code):
             out = (~here | value).all(axis=-1) | (~here | ~value).all(axis=-1)
         return (np.repeat(out[..., None], 32, axis=-1),)
 
-    return _step(i, compute, ((source, BOOL), (members, U32)), (destination,))
+    return _step(i, compute, ((source, BOOL), (members, U32)), (destination,), members)
 
 
 def activemask_step(i: Instruction, code):
@@ -146,7 +154,7 @@ def match_step(i: Instruction, code):
         return np.where(equal, everyone, np.uint32(0)), equal
 
     sources = ((i.operands[n], dtype), (i.operands[n + 1], U32))
-    return _step(i, compute, sources, i.operands[:n])
+    return _step(i, compute, sources, i.operands[:n], i.operands[n + 1])
 
 
 def redux_step(i: Instruction, code):
@@ -167,7 +175,8 @@ def redux_step(i: Instruction, code):
         out = functions[op].reduce(np.where(here, value, neutral), axis=-1, dtype=dtype)
         return (np.repeat(out[..., None], 32, axis=-1),)
 
-    return _step(i, compute, ((i.operands[1], dtype), (i.operands[2], U32)), i.operands[:1])
+    sources = ((i.operands[1], dtype), (i.operands[2], U32))
+    return _step(i, compute, sources, i.operands[:1], i.operands[2])
 
 
 def elect_step(i: Instruction, code):
