@@ -248,6 +248,19 @@ class TestTrace:
         written = report.accesses(line=8, kind="store", space="global")
         assert [a.index for a in written] == [2 * (b * 40 + t) for b in range(2) for t in range(20)]
         assert report.accesses(line=3) == []
+        second = list(report.iterate(space="global", kind="load", block=(1, 0, 0), warp=1))
+        assert [(a.block, a.warp, a.lane, a.index) for a in second] == [
+            ((1, 0, 0), 1, t - 32, 40 + t) for t in range(32, 40)
+        ]
+        assert not list(report.iterate(block=(2, 0, 0))) and not list(report.iterate(warp=2))
+
+    def test_accesses_of_warps_are_counted_once(self):
+        report = self.report()
+        by_warp = {(a.order, a.block, a.warp) for a in report.accesses(line=8)}
+        assert report.warp_accesses(line=8) == len(by_warp) > 0
+        assert report.warp_accesses(kind="load", space="global") == 4  # 2 blocks of 40 threads
+        with pytest.raises(simulator.SimulatorError, match="kind is one of"):
+            report.warp_accesses(kind="read")
 
     def test_batches_do_not_change_it(self):
         whole = [a[1:] for a in self.report().accesses(kind="load", space="global")]

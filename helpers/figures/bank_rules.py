@@ -15,7 +15,7 @@ import numpy as np
 from helpers.simulator.counters import bank_loads, lane_phases, lane_words, shared_wavefronts
 from helpers.simulator.report import Report
 
-from .events import LANES, WORD, WarpAccess, is_of, of_records, warp_access, warp_accesses
+from .events import LANES, WORD, WarpAccess, warp_access, warp_accesses
 
 BANKS = 32
 
@@ -79,19 +79,16 @@ def issued(
     chosen = warp_access(report, array, line=line, kind="load", step=step, **where)
     if chosen.bytes != WORD:
         return chosen
-    # One pass for both: how many loads the line's trace holds, and those of this warp.
-    written, mine = set(), {}
-    for a in report.iterate(chosen.line, kind="load", space="shared"):
-        written.add((a.order, a.block, a.warp))
-        if a.array == array and a.bytes == WORD and is_of(a, block, warp):
-            mine.setdefault(a.order, []).append(a)
-    if report.by_line[chosen.line]["shared_load_instructions"] >= len(written):
+    written = report.warp_accesses(chosen.line, kind="load", space="shared")
+    if report.by_line[chosen.line]["shared_load_instructions"] >= written:
         return chosen
+    mine = warp_accesses(report, array, line=chosen.line, kind="load", **where)
     stores = [a.order for a in warp_accesses(report, kind="store", **where)]
     same = [
         a
-        for a in map(of_records, mine.values())
-        if (a.active == chosen.active).all()
+        for a in mine
+        if a.bytes == WORD
+        and (a.active == chosen.active).all()
         and not any(min(a.order, chosen.order) < s < max(a.order, chosen.order) for s in stores)
     ]
     for width, least in ((16, 3), (8, 2)):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-# With the package, so that a chapter pays for it in its first cell and not at its first chart.
-import matplotlib
-import matplotlib.backends.backend_svg  # noqa: F401 (a figure would load it when it is written)
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
-
-from ..attention import memory
 from ..tables import size_of
 from .drawing import Markup, hue
+
+# Charts alone need it, which load it themselves. Here it only comes early: in a chapter's first
+# cell, and not when the first chart is waited for.
+with contextlib.suppress(ImportError):
+    import matplotlib.backends.backend_svg  # noqa: F401
+    import matplotlib.figure  # noqa: F401
 
 # matplotlib wants real colours; these two stand for the page's own until the SVG is written.
 _INK, _GRID = "#010203", "#040506"
@@ -40,6 +40,9 @@ def memory_chart(sizes: Sequence[int], d: int, limits: Mapping[str, float] | Non
         d: columns of Q, K, V and O.
         limits: name → bytes of memories to mark by a horizontal line.
     """
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    from helpers.attention import memory
 
     def draw(axes):
         bytes_of = [memory(n, d) for n in sizes]
@@ -82,6 +85,9 @@ def _listed(values: Iterable[int]) -> str:
 
 
 def _chart(draw, inches: tuple[float, float], label: str) -> Markup:
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(_RC):
         figure = Figure(inches, layout="constrained")
         axes = figure.subplots()

@@ -113,10 +113,11 @@ def warp_accesses(
         SimulatorError: the report has no trace.
     """
     orders: dict[int, list[AccessRecord]] = {}
-    for a in report.iterate(line, kind=kind, space=space):
+    place = block_place(block)
+    for a in report.iterate(line, kind=kind, space=space, block=place, warp=warp):
         if most is not None and a.order not in orders and len(orders) >= most:
             break
-        if array in (None, a.array) and is_of(a, block, warp):
+        if array in (None, a.array):
             orders.setdefault(a.order, []).append(a)
     return [of_records(records) for records in orders.values()]
 
@@ -145,12 +146,10 @@ def warp_access(report: Report, array: str | None = None, *, step: int = 0, **wh
     return found[step]
 
 
-def is_of(record: AccessRecord, block: tuple[int, ...] | int, warp: int) -> bool:
-    """Whether a warp of a block, given as (x, y, z) or as its x, made an access."""
-    if record.warp != warp:
-        return False
+def block_place(block: tuple[int, ...] | int) -> Block:
+    """(x, y, z) of a block that is given so, or as the first of them."""
     wanted = block if isinstance(block, tuple) else (block,)
-    return record.block == (*wanted, 0, 0)[:3]
+    return (*wanted, 0, 0)[:3]
 
 
 def of_records(records: list[AccessRecord]) -> WarpAccess:

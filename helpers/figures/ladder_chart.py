@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from matplotlib.ticker import FixedLocator, NullLocator
-
 from .charts import _chart, _listed
 from .drawing import Markup, hue
 
@@ -26,6 +24,8 @@ def ladder_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Marku
     Raises:
         ValueError: there are no times.
     """
+    from matplotlib.ticker import FixedLocator, NullLocator
+
     lines = {name: dict(sorted(by_n.items())) for name, by_n in speedups.items() if by_n}
     if not lines:
         raise ValueError("There are no times to draw.")

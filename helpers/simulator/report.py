@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -142,9 +143,28 @@ class Report:
         return list(self.iterate(line, kind=kind, space=space))
 
     def iterate(
-        self, line: int | None = None, *, kind: str | None = None, space: str | None = None
+        self,
+        line: int | None = None,
+        *,
+        kind: str | None = None,
+        space: str | None = None,
+        block: tuple[int, int, int] | None = None,
+        warp: int | None = None,
     ) -> Iterator[AccessRecord]:
-        """Like `accesses`, one at a time."""
+        """Like `accesses`, one at a time; of one block (x, y, z) and one of its warps if given."""
+        for access in self._trace(line, kind, space):
+            yield from self._lanes(access, block, warp)
+
+    def warp_accesses(
+        self, line: int | None = None, *, kind: str | None = None, space: str | None = None
+    ) -> int:
+        """How many accesses the warps made, as the compiler wrote them: of 32 lanes each, or fewer.
+
+        Raises SimulatorError as `accesses` does.
+        """
+        return sum(int(_active(a).any(axis=-1).sum()) for a in self._trace(line, kind, space))
+
+    def _trace(self, line: int | None, kind: str | None, space: str | None) -> Iterator:
         for name, asked, known in (("kind", kind, KINDS), ("space", space, SPACES)):
             if asked is not None and asked not in known:
                 raise SimulatorError(
@@ -165,46 +185,50 @@ class Report:
                 "memory: trace a smaller grid, or pass a larger trace_bytes to launch().",
             )
         for access in tally.trace:
-            i = access.instruction
-            if line is not None and i.line != line:
+            if line is not None and access.instruction.line != line:
                 continue
             if kind is not None and access.kind != kind:
                 continue
             if space is not None and access.space != space:
                 continue
-            yield from self._lanes(access)
+            yield access
 
-    def _lanes(self, access) -> Iterator[AccessRecord]:
+    def _lanes(self, access, wanted_block=None, wanted_warp=None) -> Iterator[AccessRecord]:
         layout = access.layout
-        shape = layout.bshape + (layout.warps, 32)
-        addresses = np.broadcast_to(access.lanes, shape).reshape(-1, layout.warps, 32)
-        if access.active is None:
-            active = np.ones(addresses.shape, np.bool_)
-        else:
-            active = np.broadcast_to(access.active, shape).reshape(addresses.shape)
+        active = _active(access)
+        addresses = np.broadcast_to(access.lanes, layout.bshape + (layout.warps, 32))
+        addresses = addresses.reshape(active.shape)
+        if wanted_warp is not None:
+            active = active & (np.arange(layout.warps) == wanted_warp)[:, None]
         i = access.instruction
         for block, warp, lane in np.argwhere(active):
+            place = layout.block_at(int(block))
+            if wanted_block is not None and place != wanted_block:
+                continue
             address = int(addresses[block, warp, lane])
             array, index = self._element(access.space, address, access.size)
             thread = int(warp) * 32 + int(lane)
             yield AccessRecord(
-                access.order, i.line, access.kind, access.space, layout.block_at(int(block)),
+                access.order, i.line, access.kind, access.space, place,
                 int(warp), int(lane), layout.thread_at(thread), array, index, access.size,
                 address - SHARED_BASE if access.space == "shared" else address,
             )  # fmt: skip
 
+    @cached_property
+    def _shared_names(self) -> list[tuple[int, str, int | None]]:
+        """Where each shared variable begins, its name, bytes of an element; the last one first."""
+        variables = sorted(self._run.shared_variables, key=lambda pair: pair[0], reverse=True)
+        return [
+            (start, plain_name(variable.name), element_size(variable, self.source))
+            for start, variable in variables
+        ]
+
     def _element(self, space: str, address: int, size: int) -> tuple[str, int]:
         if space == "shared":
-            best = None
-            for start, variable in self._run.shared_variables:
-                if start <= address and (best is None or start >= best[0]):
-                    best = (start, variable)
-            if best is None:
-                return "shared", (address - SHARED_BASE) // 4
-            start, variable = best
-            return plain_name(variable.name), (address - start) // (
-                element_size(variable, self.source) or min(size, 4)
-            )
+            for start, name, bytes_each in self._shared_names:
+                if start <= address:
+                    return name, (address - start) // (bytes_each or min(size, 4))
+            return "shared", (address - SHARED_BASE) // 4
         region = self._run.space.find(address, address + size)
         if region is None:
             return "?", address
@@ -214,6 +238,14 @@ class Report:
         c = self.counters
         shown = {n: c[n] for n in NCU_METRICS if c[n]}
         return f"<Report of {self.entry}: {shown}>"
+
+
+def _active(access) -> np.ndarray:
+    """bool (blocks, warps, 32): the lanes that took part."""
+    layout = access.layout
+    shape = layout.bshape + (layout.warps, 32)
+    active = np.True_ if access.active is None else access.active
+    return np.broadcast_to(active, shape).reshape(-1, layout.warps, 32)
 
 
 _MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")
