@@ -1,0 +1,10 @@
+// A barrier that one of two warps never reaches.
+extern "C" __global__ void k(const float* a, float* b, int n) {
+    __shared__ float s[64];
+    const int t = threadIdx.x;
+    s[t] = a[t];
+    if (t < 32) {
+        __syncthreads();  // 1
+    }
+    b[t] = s[t];
+}
