@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .endless import deciding_registers
 from .operands import BOOL, getter, zero_register
 from .program import WARP_SYNCS, Graph, ends_block
 from .ptx import Instruction
@@ -26,6 +27,7 @@ class Code:
         )
         self.converted: dict[int, list[Instruction]] = {}
         self.loops = counted_loops(graph)
+        self._deciding: dict[int, int | None] = {}
         self.ranks = [b.rank for b in graph.blocks]
         self.meetings = [self._meeting(b) for b in graph.blocks]
         self.steps: list[list] = []
@@ -58,6 +60,12 @@ class Code:
             return getter(i, i.operands[-1], np.dtype(np.uint32)), i
         everyone = np.full(1, 0xFFFFFFFF, np.uint32)
         return (lambda S, R: everyone), i
+
+    def deciding(self, head: int) -> int | None:
+        """What `deciding_registers` says of the loop around a block, remembered."""
+        if head not in self._deciding:
+            self._deciding[head] = deciding_registers(self.graph, head)
+        return self._deciding[head]
 
     def polls(self, first: int, last: int) -> bool:
         """Whether the blocks first to last read what other threads may be about to write."""

@@ -273,7 +273,10 @@ class Control:
                 parked.instruction.line,
             )
 
-    def _endless(self, group: Group, end: Instruction | None, why: str | None) -> None:
+    def _endless(
+        self, group: Group, end: Instruction | None, why: str | None, budget: bool = False
+    ) -> None:
+        """Stop at a loop without an end; `budget`: a larger number of steps might end it."""
         S = self.S
         code = group.frame.code
         b = code.graph.blocks[group.block]
@@ -281,7 +284,7 @@ class Control:
         line = end.line if end is not None and end.line else (lines[0] if lines else None)
         block, thread = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
         reason = why or f"has not ended after {self.max_steps:,} instructions"
-        more = "" if why else ", or give launch() a larger max_steps"
+        more = "" if why and not budget else ", or give launch() a larger max_steps"
         raise SimulatorError(
             "endless_loop",
             f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); "

@@ -15,6 +15,7 @@ import numpy as np
 
 from .code import Code, Frame, Group
 from .control import Control
+from .endless import same_way
 from .operands import BOOL
 from .waiting import Parked, release
 
@@ -195,6 +196,8 @@ class Machine(Control):
             if ranks[following] <= ranks[block]:
                 repeats += 1
                 if repeats >= 32:
+                    if repeats == 32 and following in code.loops:
+                        self._check_rounds(Group(frame, following, group.mask))
                     if repeats & (repeats - 1) == 0:
                         snapshot = (following, S.writes, self._live(code, following, R))
                     elif snapshot is not None and snapshot[0] == following:
@@ -202,6 +205,7 @@ class Machine(Control):
                             group.block = following
                             self.spinning.append((group, S.writes))
                             return
+                        self._check_ways(snapshot, Group(frame, block, group.mask), following)
                         if repeats & 15 == 0:
                             snapshot = None
                     if repeats % PATIENCE == 0 and self._must_yield(code, following, block):
@@ -259,6 +263,44 @@ class Machine(Control):
     def _live(code: Code, block: int, R: list) -> list:
         live = code.graph.blocks[block].live_in
         return [R[n] for n in range(len(R)) if live >> n & 1]
+
+    def _check_rounds(self, group: Group) -> None:
+        """A counted loop that has more rounds to go than there are steps left will not end."""
+        code, block = group.frame.code, group.block
+        loop, R = code.loops[block], group.frame.registers
+        rounds = loop.rounds(self.S, R)
+        if rounds is None:
+            lost = loop.never_ends(self.S, R)
+            lost = lost if group.mask is None or lost is None else lost & group.mask
+            if lost is not None and lost.any():
+                lost = Group(group.frame, block, lost)
+                self._endless(
+                    lost, code.ends[block],
+                    "goes on for ever: its counter steps over the value that would end it",
+                )  # fmt: skip
+            return
+        if group.mask is not None:
+            rounds = np.where(group.mask, rounds, 0)
+        most = int(rounds.max())
+        if most * (len(code.steps[block]) + 1) > self.steps_left:
+            self._endless(
+                group, code.ends[block],
+                f"needs more than the {self.max_steps:,} instructions that a launch may take",
+                budget=True,
+            )  # fmt: skip
+
+    def _check_ways(self, snapshot, group: Group, following: int) -> None:
+        """A loop in which nothing changes what its branches test will not end."""
+        code = group.frame.code
+        live = code.graph.blocks[following].live_in
+        if same_way(
+            code.deciding(following), live, snapshot[2],
+            self._live(code, following, group.frame.registers),
+        ):  # fmt: skip
+            self._endless(
+                group, code.ends[group.block], "goes on for ever: nothing in it changes what its "
+                "condition tests",
+            )  # fmt: skip
 
     def _unchanged(self, snapshot, code, block, R) -> bool:
         if snapshot[1] != self.S.writes:

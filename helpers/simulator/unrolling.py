@@ -50,8 +50,7 @@ class CountedLoop:
         step, compare = self.step, self.compare
         # the loop goes on after round r (from 1) while compare(i + (r - 1)·step, n)
         if compare == "ne":
-            left = np.where((n - i) % step == 0, (n - i) // step, -1)
-            never_ends = left < 0
+            left, never_ends = self._until_equal(n - i)
             if S.mask is not None:
                 never_ends = never_ends & S.mask
             if never_ends.any():
@@ -63,6 +62,33 @@ class CountedLoop:
         else:
             return None
         return np.maximum(left, 0) + 1
+
+    def never_ends(self, S, R) -> np.ndarray | None:
+        """Where the counter steps over the bound that it is to equal, again and again."""
+        if self.compare != "ne" or self.counter.size != 4:
+            return None
+        i, n = (
+            getter(self.tail, register, np.dtype(np.int32))(S, R).astype(np.int64)
+            for register in (self.counter, self.bound)
+        )
+        return self._until_equal(n - i - (self.step if self.after_step else 0))[1]
+
+    def _until_equal(self, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Steps until the counter has gone a distance, and where it never meets it exactly.
+
+        A counter of 32 bits wraps, so it meets any distance that the step's largest power of two
+        divides, if only after some rounds about.
+        """
+        if self.counter.size != 4:
+            left = distance // self.step
+            return left, (distance % self.step != 0) | (left < 0)
+        step = self.step % 2**32
+        power = step & -step
+        distance = distance & 0xFFFFFFFF
+        cycle = 2**32 // power
+        inverse = np.uint64(pow(step // power, -1, cycle)) if cycle > 1 else np.uint64(0)
+        left = (distance // power).astype(np.uint64) * inverse % np.uint64(cycle)
+        return left.astype(np.int64), distance % power != 0
 
 
 def _weight(i: Instruction) -> int:
