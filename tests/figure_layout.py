@@ -34,7 +34,7 @@ _SCRIPT = """
     return Math.max(...p) <= Math.min(...q) || Math.max(...q) <= Math.min(...p);
   }));
   texts.forEach(({ text, corners, size }, i) => {
-    if (size < 12) faults.push(`"${text}" is ${size} px high`);
+    if (size < 15) faults.push(`"${text}" is ${size} px high`);
     if (corners.some(([x, y]) => x < 0 || y < 0 || x > width || y > height))
       faults.push(`"${text}" is cut off`);
     for (const other of texts.slice(i + 1))
@@ -52,7 +52,7 @@ _SCRIPT = """
 
 
 def faults(page, frames: Iterable) -> list[str]:
-    """Texts of frames (svg, caption) that are cut off, on top of one another or below 12 pixels."""
+    """Texts of frames (svg, caption) that are cut off, on top of one another or below 15 pixels."""
     page.set_content("<body style='margin:0'></body>")
     found = []
     for number, (svg, _) in enumerate(frames):

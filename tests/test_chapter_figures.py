@@ -199,7 +199,7 @@ def test_sectors_shows_what_a_request_fetches():
 )  # fmt: skip
 def test_multiprocessors(launch, busy, said):
     figure = figures.multiprocessors({"k": launch})
-    assert f"{said} the threads they can hold" in texts(figure)
+    assert f"{said} the threads they can hold" in " ".join(texts(figure))
     squares = {fill: "".join(paths(figure, fill=fill)).count("M") for fill in (HUES[0], "none")}
     assert squares == {HUES[0]: busy, "none": 132 - busy}
 

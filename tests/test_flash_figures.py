@@ -60,11 +60,10 @@ def test_phases_of_a_stride(stride):
 def test_lanes_stand_in_their_banks():
     """Stride 3, third phase: every lane is in the column of its bank and the row of its chunk."""
     words = said(phase_frames(3)[2].svg)
-    columns = {w.text: (w.left + w.right) / 2 for w in words if w.top < 170 and w.text.isdigit()}
     heights = {w.text: w.top for w in words if w.text.startswith("row ")}
-    cells = [w for w in words if w.text.isdigit() and w.top > 185 and w.right < 720]
+    cells = [w for w in words if w.text.isdigit() and w.top > 136 and w.right < 720]
     assert sorted(int(w.text) for w in cells) == list(range(16, 24))
-    banks = [w for w in words if w.text in "01234567" and 140 < w.top < 165]
+    banks = [w for w in words if w.text in "01234567" and 112 < w.top < 136 and w.right < 720]
     columns = {int(w.text): (w.left + w.right) / 2 for w in banks}
     for w in cells:
         chunk = 3 * int(w.text)

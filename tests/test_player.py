@@ -335,7 +335,7 @@ def test_matrix_shows_known_values_only():
 
 def test_matrix_drops_digits_that_do_not_fit():
     canvas = Canvas()
-    parts.matrix(canvas, np.array([[1.25, -12.25, -123.25]]), 0, 0, cell=(54, 30), size=14)
+    parts.matrix(canvas, np.array([[1.25, -12.25, -123.25]]), 0, 0, cell=(54, 30), size=15)
     assert texts(canvas.svg()) == ["1.25", "−12.2", "−123"]
 
 
@@ -369,7 +369,7 @@ def test_lanes_number_themselves_and_dash_the_idle():
 
 def test_crowded_labels_are_thinned_out():
     canvas = Canvas()
-    parts.lanes(canvas, 0, 20, 32, width=320)
+    parts.lanes(canvas, 0, 20, 32, width=400)
     shown = [int(t) for t in texts(canvas.svg())]
     assert shown == list(range(0, 32, 2))
 

@@ -10,7 +10,7 @@ from .draw import SMALL, WIDTH, Canvas, Frame, literal, text_width
 from .parts import label_height, matrix, outline
 
 MOST = 12
-_LEFT, _CELL, _ROW = 104, 60, 34
+_LEFT, _CELL, _ROW = 104, 60, (24, 34)
 _GAP = 48  # between the matrix and the names beside it
 _THICKEST = 16  # pixels of a link whose weight is 1
 _FAINT = 0.05  # links of less weight are left out
@@ -38,16 +38,17 @@ def attention_map(P, tokens: Sequence[str]) -> list[Frame]:
         raise ValueError("attention_map shows weights, which are numbers from 0 to 1.")
     names = [literal(token) for token in tokens]
     side = max(text_width(name, SMALL) for name in names) + 10
-    cell = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * side - 150) / count), _ROW
-    top = 40 + label_height(names, cell[0])
+    wide = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * side - 150) / count)
+    high = max(_ROW[0], min(_ROW[1], 300 / count))
+    top = 40 + label_height(names, wide)
 
     def scene(query: int | None) -> Canvas:
         canvas = Canvas(
-            height=top + count * _ROW + 12,
+            height=top + count * high + 8,
             label=f"Attention weights of {count} tokens: {', '.join(tokens)}.",
         )
         grid = matrix(
-            canvas, P, _LEFT, top, cell=cell, hue="purple", title="P",
+            canvas, P, _LEFT, top, cell=(wide, high), hue="purple", title="P",
             shape="row: who looks; column: at whom", rows=names, columns=names, shade=1.0,
         )  # fmt: skip
         if query is not None:

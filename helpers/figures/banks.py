@@ -10,14 +10,15 @@ from helpers.simulator.report import Report
 
 from .bank_rules import BANKS, Verdict, issued, judge
 from .coalescing import run_product
-from .draw import NORMAL, SMALL, SMALLEST, Canvas, Frame, text_width
+from .draw import NORMAL, SMALL, SMALLEST, Canvas, Frame
 from .events import LANES, WORD, WarpAccess, warp_access
 from .runs import Run
 from .tiles import counted
 
-_LEFT, _PITCH = 88, 26.5
-_LANES_Y, _BANKS_Y, _BANKS_HEIGHT = 84, 176, 212
-_HEIGHT = 506
+_LEFT, _PITCH = 92, 26.7
+_LANES_Y, _BANKS_Y, _BANKS_HEIGHT = 60, 124, 184
+_HEIGHT = 402
+_WRITABLE = 17.0  # height of a word that a number can stand in
 _PHASE_HUES = ("blue", "green", "purple", "sky")
 
 
@@ -194,7 +195,7 @@ class _Film:
             label=f"{self.title}: {counted(self.verdict.wavefronts, 'wavefront')}, ideal "
             f"{self.verdict.ideal}.",
         )
-        canvas.text(_LEFT, 26, self.title.replace("_", "\\_"), size=18, bold=True)
+        canvas.text(_LEFT, 20, self.title.replace("_", "\\_"), size=18, bold=True)
         self._info(canvas, current, last, every)
         self._lanes(canvas, current, last)
         shown = self.phases if every else [phase]
@@ -220,7 +221,7 @@ class _Film:
                     f"banks {banks[0]} to {banks[-1]}"
                 )
         if not every:
-            canvas.text(_LEFT, 58, text, size=18, mono=True)
+            canvas.text(_LEFT, 46, text, size=18, mono=True)
 
     def _place(self, lane: int) -> str:
         index = int(self.access.indices[lane])
@@ -249,9 +250,9 @@ class _Film:
 
     def _banks(self, canvas, phases, current, last, every) -> None:
         # No arrow needs room where all lanes are shown at once.
-        first = _LANES_Y + 42 if len(phases) > 1 else _BANKS_Y
+        first = _LANES_Y + 34 if len(phases) > 1 else _BANKS_Y
         strip = (_BANKS_Y + _BANKS_HEIGHT - first) / len(phases)
-        gap = 12 if len(phases) > 1 else 0
+        gap = 8 if len(phases) > 1 else 0
         height = min(40.0, (strip - gap) / self.rows)
         for number, phase in enumerate(phases):
             stacks = self.stacks(phase, last)
@@ -281,7 +282,7 @@ class _Film:
                 thick = word in now and self.access.bytes <= WORD
                 self._word(canvas, *box, height - 1, word, thick, len(words) > 1, asked)
             alone = len(stacks.get(bank + 1, ())) != len(words)
-            if len(words) > 1 and height < 14 and alone:
+            if len(words) > 1 and height < _WRITABLE and alone:
                 y = bottom - (len(words) - 0.5) * height + 5
                 near = bank < BANKS - 2
                 canvas.text(
@@ -299,7 +300,7 @@ class _Film:
         middle = bottom - height * self.rows / 2 + 5
         if len(self.phases) > 1:
             canvas.text(_LEFT - 10, middle, f"phase {phase + 1}", anchor="end", bold=True)
-        elif height >= 14:
+        elif height >= _WRITABLE:
             count = max(map(len, stacks.values()), default=0)
             for row in range(count):
                 canvas.text(_LEFT - 10, bottom - (row + 0.5) * height + 5, f"{row + 1}",
@@ -321,13 +322,12 @@ class _Film:
         canvas.rect(x, y, width, height, fill=f"{hue}-fill", stroke="ink" if thick else hue,
                     weight=3 if thick else 1)  # fmt: skip
         text = str(word)
-        if height < 13:
+        if height < _WRITABLE - 1:
             return
-        if text_width(text, SMALLEST, mono=True) > width:
+        if len(text) > 3:
             text = ""
-        size = SMALL if len(text) < 3 and height >= 18 else SMALLEST
-        twice = asked > 1 and height >= 30
-        look = {"anchor": "middle", "mono": True}
+        size, twice = SMALLEST, asked > 1 and height >= 34
+        look = {"anchor": "middle", "mono": True, "within": width - 3}
         centre = y + height / 2 + 0.36 * size - (8 if twice else 0)
         canvas.text(x + width / 2, centre, text, size=size, **look)
         if twice:
@@ -343,7 +343,7 @@ class _Film:
         )
 
     def _sums(self, canvas: Canvas, last: int, final: bool) -> None:
-        y = _BANKS_Y + _BANKS_HEIGHT + 60
+        y = _BANKS_Y + _BANKS_HEIGHT + 54
         each = self.wavefronts(last)
         total = sum(each)
         worse = total > sum(n > 0 for n in each)
@@ -356,7 +356,7 @@ class _Film:
                     anchor="end")  # fmt: skip
         note = "a wavefront serves one word of each bank"
         text = f"In each bank: the different words, and ×n where n lanes ask for one; {note}."
-        canvas.text(_LEFT, y + 30, text, size=SMALL, fill="muted")
+        canvas.text(_LEFT, y + 28, text, size=SMALL, fill="muted")
 
     # ---------------------------------------------------------------- words
 

@@ -20,7 +20,7 @@ _INK, _GRID = "#010203", "#040506"
 _PAGE = {_INK: "currentColor", _GRID: "color-mix(in srgb, currentColor 22%, transparent)"}
 _RC = {
     "svg.fonttype": "none",  # text stays text: readable, selectable, in the page's colour
-    "font.size": 12,
+    "font.size": 13,
     "text.color": _INK,
     "axes.labelcolor": _INK,
     "axes.edgecolor": _INK,
@@ -55,7 +55,7 @@ def memory_chart(sizes: Sequence[int], d: int, limits: Mapping[str, float] | Non
         _label(axes, sizes[-1], 4 * last["Q"], f"Q, K, V, O: 16·N·d bytes\n(d = {d})", hue(0))
         for name, amount in (limits or {}).items():
             axes.axhline(amount, color=_INK, lw=1, ls="--", alpha=0.7)
-            axes.annotate(name, (sizes[0], amount), (0, 4), textcoords="offset points", fontsize=11)
+            axes.annotate(name, (sizes[0], amount), (0, 4), textcoords="offset points", fontsize=13)
         axes.set(xscale="log", yscale="log", xlabel="N, tokens", ylabel="bytes")
         axes.set_xlim(sizes[0] * 0.9, sizes[-1] * 1.1)
         axes.xaxis.set_major_locator(FixedLocator(sizes))

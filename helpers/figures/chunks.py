@@ -15,7 +15,7 @@ from helpers.kernels import Kernel, load_kernel
 from helpers.simulator.report import Report
 
 from .bank_rules import Verdict, judge
-from .draw import NORMAL, SMALL, SMALLEST, Canvas, Frame, literal, text_width
+from .draw import NORMAL, SMALL, Canvas, Frame, literal
 from .events import LANES, WarpAccess, warp_access
 from .parts import Grid, legend
 from .tiles import counted
@@ -33,8 +33,8 @@ PATHS = (
     ("load of O, 16 bytes a lane", "*reinterpret_cast<uint4*>(O +", "load"),
 )
 
-_LEFT, _CELL_WIDTH, _CELL_HEIGHT = 150, 70, 32
-_LANES_Y, _GRID_Y = 84, 182
+_LEFT, _CELL_WIDTH, _CELL_HEIGHT = 150, 72, 26
+_LANES_Y, _GRID_Y = 56, 136
 _MOST_ROWS = 8
 
 
@@ -128,7 +128,7 @@ class _Film:
         self.first_row = int(on.min()) // row_bytes
         most = max(len(self.rows(phase)) for phase in phases)
         # Room for the memory, and for the sums beside it.
-        self.height = _GRID_Y + max(_CELL_HEIGHT * most + 70, 30 * len(phases) + 64, 130)
+        self.height = _GRID_Y + max(_CELL_HEIGHT * most + 62, 30 * len(phases) + 64, 130)
         for phase in phases:
             if len(self.rows(phase)) > _MOST_ROWS:
                 raise ValueError(
@@ -163,18 +163,19 @@ class _Film:
             height=self.height,
             label=f"{self.title}: {counted(v.wavefronts, 'wavefront')}, ideal {v.ideal}.",
         )
-        canvas.text(30, 30, literal(self.title), size=18, bold=True)
+        canvas.text(30, 20, literal(self.title), size=18, bold=True)
         self._lanes(canvas, number)
         grid = self._memory(canvas, phase)
         self._sums(canvas, number, grid)
         legend(
-            canvas, _LEFT, self.height - 14,
+            canvas, _LEFT, self.height - 10,
             [("green", "alone in its bank"), ("vermillion", "takes turns in its bank")],
         )  # fmt: skip
         return canvas.frame(self._caption(number))
 
     def _lanes(self, canvas: Canvas, number: int) -> None:
-        canvas.text(30, _LANES_Y - 16, "lanes, by phase", size=SMALL, fill="muted")
+        canvas.text(canvas.width - 30, _LANES_Y - 16, "lanes, by phase", size=SMALL, anchor="end",
+                    fill="muted")  # fmt: skip
         width = (canvas.width - 60) / LANES
         for lane in range(LANES):
             phase = int(self.verdict.phases[lane])
@@ -193,14 +194,12 @@ class _Film:
         rows = self.rows(phase)
         grid = Grid(_LEFT, _GRID_Y, _CELL_WIDTH, _CELL_HEIGHT, len(rows), 8)
         middle = grid.x + grid.width / 2
-        canvas.text(middle, _GRID_Y - 44, "16-byte bank", anchor="middle", bold=True)
+        canvas.text(
+            middle, _GRID_Y - 30, "16-byte bank: four of 4 bytes", anchor="middle", bold=True
+        )
         for bank in range(8):
             x = grid.centre(0, bank)[0]
-            canvas.text(x, _GRID_Y - 24, str(bank), anchor="middle", mono=True)
-            words = f"{4 * bank}–{4 * bank + 3}"
-            canvas.text(x, _GRID_Y - 8, words, size=SMALLEST, anchor="middle", fill="muted")
-        canvas.text(grid.x - 12, _GRID_Y - 8, "4-byte banks", size=SMALLEST, anchor="end",
-                    fill="muted")  # fmt: skip
+            canvas.text(x, _GRID_Y - 9, str(bank), anchor="middle", mono=True)
         boxes = [grid.box(r, c) for r in range(len(rows)) for c in range(8)]
         canvas.cells(boxes, fill="faint", stroke="grid")
         turns = self.turns(phase)
@@ -211,9 +210,8 @@ class _Film:
             canvas.rect(x + 2, y + 2, width - 4, height - 4, r=4, fill=f"{hue}-fill", stroke=hue,
                         weight=2)  # fmt: skip
             text = ranges(lanes)
-            size = SMALL if text_width(text, SMALL, mono=True) <= width - 8 else SMALLEST
-            canvas.text(x + width / 2, y + height / 2 + 5, text, size=size, anchor="middle",
-                        mono=True)  # fmt: skip
+            canvas.text(x + width / 2, y + height / 2 + 5, text, size=SMALL, anchor="middle",
+                        mono=True, within=width - 8)  # fmt: skip
         for number, row in enumerate(rows):
             canvas.text(grid.x - 12, grid.centre(number)[1] + 5, self._name(row), size=SMALL,
                         anchor="end")  # fmt: skip

@@ -20,10 +20,10 @@ from .runs import Run, launch, pieces, small_integers
 from .tiles import counted
 
 LANES_A_STEP = 4
-_LEFT, _LANE, _WORD = 64, 27.5, 26.0
+_LEFT, _LANE, _WORD = 72, 27.0, 25.6
 _WORDS = SECTOR_BYTES // WORD
 _PER_ROW, _GAP = 4, 12
-_PANEL = 262
+_PANEL = 206
 
 
 class View(NamedTuple):
@@ -172,18 +172,18 @@ class _Panel:
         return int(global_sectors(a.addresses, a.bytes, active)), len(used)
 
     def draw(self, canvas: Canvas, first: int, last: int) -> None:
-        canvas.text(_LEFT, self.top + 24, self.view.title.replace("_", "\\_"), size=18, bold=True)
+        canvas.text(_LEFT, self.top + 20, self.view.title.replace("_", "\\_"), size=18, bold=True)
         code = self.view.code
         room = 896 - text_width(self.view.title, 18)
         if code and text_width(code, SMALLEST, mono=True) <= room:
-            canvas.text(960 - 12, self.top + 24, code, size=SMALLEST, mono=True, anchor="end",
+            canvas.text(960 - 12, self.top + 20, code, size=SMALLEST, mono=True, anchor="end",
                         fill="muted")  # fmt: skip
         self._lanes(canvas, first, last)
         self._sectors(canvas, first, last)
         self._sums(canvas, last)
 
     def _lanes(self, canvas: Canvas, first: int, last: int) -> None:
-        y = self.top + 36
+        y = self.top + 30
         canvas.text(_LEFT - 8, y + 19, "lane", size=SMALL, anchor="end")
         for lane in range(LANES):
             x = _LEFT + lane * _LANE
@@ -201,10 +201,10 @@ class _Panel:
 
     def _sectors(self, canvas: Canvas, first: int, last: int) -> None:
         rows = pieces(len(self.sectors), _PER_ROW)
-        top, room = self.top + 74, 150
-        pitch = min(44.0, room / rows)
-        labelled = pitch >= 36
-        height = min(26.0, pitch - (18 if labelled else 3))
+        top, room = self.top + 62, 110
+        pitch = min(46.0, room / rows)
+        labelled = rows <= 2
+        height = min(22.0, pitch - (22 if labelled else 4))
         asked: dict[int, list[int]] = {}
         for lane, words in self.words_of.items():
             if lane <= last:
@@ -214,10 +214,10 @@ class _Panel:
             canvas.text(_LEFT - 8, top + 15, "sectors", size=SMALLEST, anchor="end")
         for place, sector in enumerate(self.sectors):
             x = _LEFT + place % _PER_ROW * (_WORDS * _WORD + _GAP)
-            y = top + place // _PER_ROW * pitch + (15 if labelled else 0)
+            y = top + place // _PER_ROW * pitch + (20 if labelled else 0)
             self._sector(canvas, x, y, height, sector, asked, first, last)
             if labelled:
-                canvas.text(x, y - 4, self._name(sector), size=SMALLEST, fill="muted", mono=True)
+                canvas.text(x, y - 6, self._name(sector), size=SMALLEST, fill="muted", mono=True)
 
     def _sector(self, canvas, x, y, height, sector, asked, first, last) -> None:
         words = range(sector * _WORDS, (sector + 1) * _WORDS)
@@ -234,9 +234,9 @@ class _Panel:
             canvas.rect(x - 1, y - 1, width + 2, height + 2, r=2, stroke="orange", weight=3)
         for word in words:
             lanes = asked.get(word)
-            if lanes and height >= 14:
+            if lanes and height >= 17:
                 text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
-                size = SMALL if height >= 20 else SMALLEST
+                size = SMALL
                 canvas.text(box[word][0] + _WORD / 2, y + height / 2 + 0.36 * size, text,
                             size=size, anchor="middle", mono=True)  # fmt: skip
 
@@ -251,7 +251,7 @@ class _Panel:
 
     def _sums(self, canvas: Canvas, last: int) -> None:
         found, used = self.so_far(last)
-        y = self.top + _PANEL - 16
+        y = self.top + _PANEL - 13
         fetched = found * SECTOR_BYTES
         used_for = "used" if self.access.is_load else "stored"
         text = f"of {fetched} bytes in them, {used} are {used_for}"

@@ -17,9 +17,9 @@ from .runs import Run
 from .tiles import Look, counted, frame_of, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
-_HEIGHT, _SIDE = 536, 456
-_KT_Y, _S_Y, _COUNTS_Y = 104, 270, 438
-_TILES_X = 330
+_HEIGHT, _SIDE = 418, 456
+_KT_Y, _S_Y, _COUNTS_Y = 82, 200, 338
+_TILES_X = 346
 
 
 def coarsening_compared(
@@ -92,7 +92,7 @@ class _Side:
                 finished = finished | done
                 self.steps.append(_Step(block, phase, dict(reads), finished))
         self.blocks = len({step.block.block for step in self.steps})
-        self.cell = min(34.0, 136 / max(self.N, self.d)), min(32.0, 128 / max(self.N, self.d))
+        self.cell = min(38.0, 150 / max(self.N, self.d)), min(26.0, 104 / max(self.N, self.d))
         self.whole = all(
             float(v).is_integer() for step in self.steps for v in step.phase.partial.values()
         )
@@ -106,13 +106,13 @@ class _Side:
         step = self.at(number)
         block, phase = step.block, step.phase
         x = self.x + 12
-        canvas.text(x, 26, self.title, size=LARGE, bold=True)
-        name = f"block ({block.block[0]}, {block.block[1]}) of {self.blocks}: "
-        canvas.text(x, 52, name + phase.kind, size=NORMAL)
+        canvas.text(x, 20, self.title, size=LARGE, bold=True)
+        name = f"block ({block.block[0]}, {block.block[1]}) of {self.blocks}"
+        canvas.lines(x, 44, [f"{name}:", phase.kind], size=NORMAL)
         held = {h.source for words in phase.shared.values() for h in words.values() if h.source}
-        s_x = x + max(self.d * self.cell[0], 100) + 30
+        s_x = x + max(self.d * self.cell[0], 100) + 22
         q_y = _S_Y
-        kt_y = _S_Y - 38 - self.d * self.cell[1]
+        kt_y = _S_Y - 32 - self.d * self.cell[1]
         fresh = {(array, index) for array, found in phase.reads.items() for index in found}
         self._operand(canvas, "Q", "Q", x, q_y, (self.N, self.d),
                       lambda i, j: i * self.d + j, held, fresh)  # fmt: skip
@@ -173,11 +173,11 @@ class _Side:
 
     def _shared(self, canvas: Canvas, x: float, phase: Phase) -> None:
         edge = self.tile
-        cell = min(38.0, 84 / edge), min(32.0, 84 / edge)
-        canvas.text(x, _KT_Y - 34, "shared", size=SMALL, fill="muted")
+        cell = min(38.0, 84 / edge), min(26.0, 72 / edge)
+        canvas.text(x, _KT_Y - 30, "shared", size=SMALL, fill="muted")
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
             held = phase.shared[array]
-            y = _KT_Y + place * 140
+            y = _KT_Y + place * 126
             source = next((h.source[0] for h in held.values() if h.source), "K" if place else "Q")
             hue = MATRIX_HUES.get(source, "gray")
             looks = {
@@ -209,13 +209,13 @@ class _Side:
         rows.append(("total", step.reads["Q"] + step.reads["K"], "gray"))
         width = _SIDE - 12 - 56 - 60
         for place, (label, value, hue) in enumerate(rows):
-            y = _COUNTS_Y + 14 + 27 * place
+            y = _COUNTS_Y + 10 + 23 * place
             canvas.text(x, y + 15, label, size=NORMAL)
-            canvas.rect(x + 56, y, width, 19, fill="faint", stroke="grid")
+            canvas.rect(x + 56, y, width, 17, fill="faint", stroke="grid")
             if value:
-                canvas.rect(x + 56, y, width * value / full, 19, fill=f"{hue}-fill", stroke=hue,
+                canvas.rect(x + 56, y, width * value / full, 17, fill=f"{hue}-fill", stroke=hue,
                             weight=2)  # fmt: skip
-            canvas.text(x + 56 + width + 48, y + 16, str(value), size=LARGE, bold=True,
+            canvas.text(x + 56 + width + 48, y + 16, str(value), size=18, bold=True,
                         anchor="end")  # fmt: skip
 
     # ---------------------------------------------------------------- words

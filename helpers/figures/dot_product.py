@@ -11,21 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 import traitlets
 
-from .draw import Canvas, Frame, number
+from .draw import SMALL, Canvas, Frame, number
 from .plane import Plane
 from .player import Figure, module
 
-_SIDE, _X, _Y = 460, 20, 12
-_TEXT = 548
-_GAUGE = {"x": _TEXT, "y": 352, "width": 380, "height": 22}
+_SIDE, _X, _Y = 404, 20, 8
+_TEXT = 500
+_GAUGE = {"x": _TEXT, "y": 308, "width": 430, "height": 22}
 # What is written of a k, and where: x, y, size, whether bold, colour.
 _LINES = {
-    "k": (_TEXT, 86, 20, False, "orange"),
-    "terms": (_TEXT, 140, 18, False, "ink"),
-    "dot": (_TEXT, 184, 30, True, "purple"),
-    "angle": (_TEXT, 242, 18, False, "ink"),
-    "cosine": (_TEXT, 272, 18, False, "ink"),
-    "verdict": (_TEXT, 436, 18, True, "ink"),
+    "k": (_TEXT, 72, 20, False, "orange"),
+    "terms": (_TEXT, 122, 18, False, "ink"),
+    "dot": (_TEXT, 162, 30, True, "purple"),
+    "angle": (_TEXT, 212, 18, False, "ink"),
+    "cosine": (_TEXT, 240, 18, False, "ink"),
+    "verdict": (_TEXT, 394, 18, True, "ink"),
 }
 # In words, from which cosine on.
 _VERDICTS = (
@@ -138,15 +138,17 @@ def _still(q, extent: float) -> tuple[Canvas, Plane]:
     plane.ticks()
     plane.vector(q, stroke="blue", weight=4)
     plane.label(q, "q", fill="blue", bold=True, size=22)
-    canvas.text(_TEXT, 50, f"q = {_pair(q)}", size=20, mono=True, fill="blue")
-    canvas.text(_TEXT, 330, "q·k", size=18, bold=True, fill="purple")
+    canvas.text(_TEXT, 40, f"q = {_pair(q)}", size=20, mono=True, fill="blue")
+    canvas.text(_TEXT, 290, "q·k", size=18, bold=True, fill="purple")
     x, y, width, height = _GAUGE.values()
     canvas.rect(x, y, width, height, fill="faint", stroke="grid")
     canvas.line(x + width / 2, y - 6, x + width / 2, y + height + 6, stroke="ink", weight=2)
     most = number(_most(q, extent), 1)
     for share, text in ((0, f"−{most}"), (0.5, "0"), (1, most)):
         anchor = ("start", "middle", "end")[int(2 * share)]
-        canvas.text(x + share * width, y + height + 22, text, size=14, anchor=anchor, fill="muted")
+        canvas.text(
+            x + share * width, y + height + 22, text, size=SMALL, anchor=anchor, fill="muted"
+        )
     return canvas, plane
 
 

@@ -17,11 +17,12 @@ from svg import SVG, Circle, Element, Line, Path, Polygon, Polyline, Rect, Text,
 
 from .palette import colour
 
-WIDTH = 960  # of a figure; 12 px text stays readable where it is shown in 800 px
+WIDTH = 960  # of a figure; on a slide it is shown a fifth larger
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
 MONO = "var(--fig-mono, monospace)"
-SMALLEST = 12
-SMALL, NORMAL, LARGE = 14, 16, 20
+SMALLEST = 15
+_LOWERED = 12  # of an index beside a letter
+SMALL, NORMAL, LARGE = 15, 16, 20
 _ANCHORS = ("start", "middle", "end")
 
 
@@ -115,6 +116,7 @@ class Canvas:
         mono: bool = False,
         halo: bool = False,
         turn: float = 0,
+        within: float = math.inf,
     ):
         """One line of text whose baseline is at y.
 
@@ -122,13 +124,16 @@ class Canvas:
         the character itself, as are all in `mono` text, which is for code. `anchor` says what of
         the text stands at x: start, middle or end.
         `halo` draws the paper's colour around the letters, for text on top of lines; `turn` makes
-        the line rise by so many degrees.
+        the line rise by so many degrees. Letters of `mono` text are narrowed where it is wider than
+        `within` pixels.
 
         Raises:
-            ValueError: `size` is below 12 pixels, or `anchor` is none of the three.
+            ValueError: `size` is below 15 pixels, or `anchor` is none of the three.
         """
         if size < SMALLEST:
-            raise ValueError(f"text of {size:g} px cannot be read in a lecture hall; 12 is least.")
+            raise ValueError(
+                f"text of {size:g} px cannot be read in a lecture hall; {SMALLEST} is least."
+            )
         if anchor not in _ANCHORS:
             raise ValueError(f"anchor is start, middle or end, not {anchor!r}.")
         attributes = {
@@ -142,6 +147,8 @@ class Canvas:
             "fill": colour(fill),
             "transform": f"rotate({_n(-turn)} {_n(x)} {_n(y)})" if turn else None,
         }
+        if mono and text_width(text, size, mono=True) > within:
+            attributes |= {"textLength": _n(within), "lengthAdjust": "spacingAndGlyphs"}
         if halo:
             attributes |= {"stroke": colour("paper"), "stroke_width": 5, "paint_order": "stroke"}
             attributes["stroke_linejoin"] = "round"
@@ -244,7 +251,7 @@ def _lowered(text: str, size: float) -> str:
         if not plain:
             continue
         if lowered or shift:
-            smaller = {"font-size": _n(max(SMALLEST, 0.72 * size))} if lowered else None
+            smaller = {"font-size": _n(max(_LOWERED, 0.72 * size))} if lowered else None
             plain = TSpan(text=plain, dy=_n(shift) if shift else None, extra=smaller).as_str()
         out.append(plain)
         below += shift

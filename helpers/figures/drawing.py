@@ -74,7 +74,7 @@ class Drawing:
         y: float,
         text: str,
         *,
-        size: float = 13,
+        size: float = 15,
         anchor: str = "start",
         faint: bool = False,
         mono: bool = False,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .draw import LARGE, SMALL, WIDTH, Canvas, Frame, literal, shortened, text_width
+from .draw import LARGE, SMALL, SMALLEST, WIDTH, Canvas, Frame, literal, shortened, text_width
 from .parts import elided, matrix
 
-_COLUMNS, _CELL, _MOST = 5, (58, 30), 10
+_COLUMNS, _WIDE, _MOST = 5, 58, 10
 _LEFT, _TABLE_X, _X_X = 24, 92, 630
-_SENTENCE_Y, _TOKENS_Y, _IDS_Y, _BELOW = 24, 80, 126, 216
+_SENTENCE_Y, _TOKENS_Y, _IDS_Y, _BELOW = 22, 68, 112, 186
 
 
 def embedding(
@@ -55,7 +55,7 @@ def embedding(
 
     def scene(known: int, chips: int, current: int | None = None, result=None) -> Canvas:
         canvas = Canvas(
-            height=_BELOW + 34 + 30 * max(count, 5) + 20,
+            height=_BELOW + 26 + _high(count) * max(count, 5),
             label=f"The sentence “{sentence}” as {count} tokens, their ids, and a matrix of "
             f"{count} rows and {d} columns.",
         )
@@ -72,7 +72,7 @@ def embedding(
             elided(shown, _COLUMNS),
             _X_X,
             _BELOW + 20,
-            cell=_CELL,
+            cell=(_WIDE, _high(count)),
             title="rows of the table" if result is None and X is not None else "X",
             shape=f"{count} × {d}",
             rows=[literal(token) for token in tokens],
@@ -120,6 +120,11 @@ def embedding(
     return frames
 
 
+def _high(count: int) -> float:
+    """The height of one of `count` rows, so that a slide has room for all."""
+    return max(22.0, min(30.0, 216 / count))
+
+
 def _width(d: int) -> int:
     return min(d, _COLUMNS)
 
@@ -145,8 +150,9 @@ def _chips(canvas, tokens, ids, stage: int, current: int | None) -> list[tuple[f
         look = {"fill": "vermillion-fill", "stroke": "vermillion", "weight": 3}
         look = look if number == current else {"fill": "faint", "stroke": "grid"}
         canvas.rect(x, _TOKENS_Y - 17, width, 34, r=8, **look)
-        size = max(12, 18 * min(1.0, (width - 8) / text_width(token, 18)))
-        canvas.text(x + width / 2, _TOKENS_Y + 6, literal(token), size=size, anchor="middle")
+        size = max(SMALLEST, 18 * min(1.0, (width - 8) / text_width(token, 18)))
+        name_shown = literal(shortened(token, width - 4, size))
+        canvas.text(x + width / 2, _TOKENS_Y + 6, name_shown, size=size, anchor="middle")
         if stage > 1:
             canvas.line(x + width / 2, _TOKENS_Y + 17, x + width / 2, _IDS_Y - 13, stroke="grid")
             bold = number == current
@@ -167,7 +173,7 @@ def _table(canvas, row, name, size: str, lit: bool):
         [*around, picked if lit else ["·"] * width, *around],
         _TABLE_X,
         _BELOW + 20,
-        cell=_CELL,
+        cell=(_WIDE, 30),
         title="table of embeddings",
         shape=size,
         rows=["⋮", "", str(name) if lit else "", "", "⋮"],

@@ -22,13 +22,13 @@ from .parts import Grid
 SHAPE = (16, 8, 16)  # m, n and k of mma.m16n8k16
 REGISTER_HUES = ("blue", "orange", "green", "purple")
 
-_WIDTH, _HEIGHT = 22, 20
-_LEFT, _TOP, _GAP = 52, 96, 64
+_WIDTHS, _HEIGHT = {"A": 17, "B": 22, "C": 17}, 20  # of a cell; B has one column a number
+_LEFT, _TOP, _GAP = 28, 88, 42
 # Rules in place of attributes, since there are many cells. Inside a frame they speak of that frame
 # alone; the player sees to that.
 _RULES = (
     ".lane path {{ fill: {paper}; stroke: {grid}; stroke-width: 1px; }} "
-    ".lane text {{ fill: {muted}; font: 12px {mono}; text-anchor: middle; }} "
+    ".lane text {{ fill: {muted}; font: {size}px {mono}; text-anchor: middle; }} "
     ".lane.on text {{ fill: {ink}; font-weight: 700; }} "
     ".lane:hover path {{ fill: {yellow}; stroke: {ink}; stroke-width: 3px; }} "
     ".lane:hover text {{ fill: {ink}; font-weight: 700; }}"
@@ -75,24 +75,26 @@ def registers(operand: Operand, lane: int) -> list[str]:
 
 
 def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
-    canvas = Canvas(height=530, label=f"Elements of A, B and C that lane {lane} holds.")
+    canvas = Canvas(
+        height=_TOP + 16 * _HEIGHT + 8, label=f"Elements of A, B and C that lane {lane} holds."
+    )
     g, t = divmod(lane, 4)
-    canvas.text(_LEFT, 32, f"lane {lane}", size=20, bold=True)
-    canvas.text(_LEFT + 110, 32, f"g = lane / 4 = {g}", size=18, mono=True)
-    canvas.text(_LEFT + 340, 32, f"t = lane % 4 = {t}", size=18, mono=True)
+    canvas.text(_LEFT, 24, f"lane {lane}", size=20, bold=True)
+    canvas.text(_LEFT + 110, 24, f"g = lane / 4 = {g}", size=18, mono=True)
+    canvas.text(_LEFT + 340, 24, f"t = lane % 4 = {t}", size=18, mono=True)
     names = {"yellow": "yellow-fill"} | {name: name for name in ("paper", "grid", "muted", "ink")}
     colours = {name: colour(of) for name, of in names.items()}
-    canvas.add(Style(text=_RULES.format(mono=MONO, **colours)))
+    canvas.add(Style(text=_RULES.format(mono=MONO, size=SMALLEST, **colours)))
     grids, x = [], _LEFT
     for operand in found:
         rows, columns = operand.shape
-        grid = Grid(x, _TOP, _WIDTH, _HEIGHT, rows, columns)
+        grid = Grid(x, _TOP, _WIDTHS[operand.name], _HEIGHT, rows, columns)
         grids.append(grid)
         canvas.text(x, _TOP - 30, f"{operand.name}, {rows} × {columns}", bold=True)
         _margins(canvas, grid)
         x = grid.right + _GAP
-    canvas.text(grids[0].right + 20, _TOP + 166, "×", size=24, anchor="middle")
-    canvas.text(grids[1].right + 20, _TOP + 166, "→", size=24, anchor="middle")
+    canvas.text(grids[0].right + 11, _TOP + 166, "×", size=24, anchor="middle")
+    canvas.text(grids[1].right + 11, _TOP + 166, "→", size=24, anchor="middle")
     # A lane's cells of all three matrices make one group, so that pointing at one marks all.
     for other in [*(n for n in range(LANES) if n != lane), lane]:
         canvas.add(_cells(found, grids, other, marked=other == lane))
@@ -156,12 +158,17 @@ def _names(operand: Operand) -> list[str]:
 
 
 def _list(canvas: Canvas, found, grids, lane: int) -> None:
-    """What the lane's registers hold, below each matrix."""
-    top = grids[0].bottom + 32
-    for operand, grid in zip(found, grids, strict=True):
+    """What the lane's registers hold, beside the matrices."""
+    x, y = grids[-1].right + 12, _TOP + 12.0
+    for operand in found:
         texts = registers(operand, lane)
         for number, (name, text) in enumerate(zip(_names(operand), texts, strict=True)):
-            y, hue = top + 23 * number, REGISTER_HUES[number]
-            canvas.rect(grid.x - 24, y - 12, 14, 14, fill=f"{hue}-fill", stroke=hue)
-            canvas.text(grid.x - 4, y, name, size=SMALL, mono=True)
-            canvas.text(grid.x + 4 + text_width(name, SMALL, mono=True), y, text, size=SMALL)
+            hue = REGISTER_HUES[number]
+            canvas.rect(x, y - 12, 14, 14, fill=f"{hue}-fill", stroke=hue)
+            canvas.text(x + 20, y, name, size=SMALL, mono=True)
+            after = x + 26 + text_width(name, SMALL, mono=True)
+            if not operand.pairs:  # two names leave no room behind them
+                after, y = x + 20, y + 22
+            canvas.text(after, y, text, size=SMALL)
+            y += 25
+        y += 16

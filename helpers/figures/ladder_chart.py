@@ -63,7 +63,7 @@ def ladder_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Marku
         for name, (x, y) in ends.items():
             axes.annotate(
                 f"{name}: {y:.3g}×", (x, y), (1.03, places[name]),
-                textcoords="axes fraction", va="center", fontsize=11, annotation_clip=False,
+                textcoords="axes fraction", va="center", fontsize=13, annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": looks[name][0], "lw": 1.5,
                             "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4},
             )  # fmt: skip

@@ -11,8 +11,8 @@ from .palette import MATRIX_HUES
 from .parts import matrix
 from .plane import Plane
 
-_SIDE, _X, _Y = 480, 20, 16
-_RIGHT = 548
+_SIDE, _X, _Y = 404, 20, 8
+_RIGHT = 500
 
 
 def linear_map(

@@ -22,23 +22,26 @@ def multiprocessors(
         threads_each: threads that an SM can hold at once.
     """
     across, cell = -(-count // 6), 15.0
-    panel_height = 6 * cell + 70
+    panel_height = 6 * cell + 30
     sizes = {name: (_product(grid), _product(block)) for name, (grid, block) in launches.items()}
     label = "; ".join(
         f"{name}: {_sentence(*size, count, threads_each)}" for name, size in sizes.items()
     )
-    drawing = Drawing(max(across * cell, 640), panel_height * len(sizes) - 20, label)
+    right = across * cell + 28
+    drawing = Drawing(right + 410, panel_height * len(sizes) - 22, label)
     for n, (name, (blocks, threads)) in enumerate(sizes.items()):
-        top, colour = n * panel_height + 26, hue(n)
+        top, colour = n * panel_height + 4, hue(n)
         busy = min(blocks, count)
         boxes = [
             (4 + i % across * cell, top + i // across * cell, cell - 3, cell - 3)
             for i in range(count)
         ]
-        drawing.text(4, top - 9, name, size=15, font_weight=600, mono=True)
+        drawing.text(right, top + 16, name, size=16, font_weight=600, mono=True)
         drawing.cells(boxes[:busy], fill=colour, fill_opacity=0.85, stroke=colour)
         drawing.cells(boxes[busy:], stroke_opacity=0.45)
-        drawing.text(4, top + 6 * cell + 18, _sentence(blocks, threads, count, threads_each))
+        words = _sentence(blocks, threads, count, threads_each)
+        for line, text in enumerate(words.replace(": ", ":\n").replace(", ", ",\n").split("\n")):
+            drawing.text(right, top + 40 + 21 * line, text)
     return drawing
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .draw import NORMAL, SMALL, Canvas, Frame, number
 from .parts import Grid, matrix
 
-_LEFT, _TOP = 150, 84
+_LEFT, _TOP = 150, 76
 _WIDE = 780  # of all scores together
 _CELL = (72, 32)
 
@@ -101,11 +101,11 @@ class _Film:
         self.cell = (min(_CELL[0], _WIDE / len(scores)), _CELL[1])
 
     def frame(self, step: Step, part: str) -> Frame:
-        canvas = Canvas(height=424, label="Softmax of one row, kept up to date block by block.")
+        canvas = Canvas(height=412, label="Softmax of one row, kept up to date block by block.")
         now = range(step.first, step.first + len(step.weights))
         blocks = -(-len(self.scores) // self.block)
         title = f"block {step.first // self.block + 1} of {blocks}"
-        canvas.text(_LEFT, 32, "after the last block" if part == "divide" else title, size=20,
+        canvas.text(_LEFT, 26, "after the last block" if part == "divide" else title, size=20,
                     bold=True)  # fmt: skip
         current = [] if part == "divide" else now
         self._row(canvas, _TOP, "scores s", self.scores, now.stop, current, "purple")

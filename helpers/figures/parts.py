@@ -118,7 +118,7 @@ def matrix(
     canvas.cells([grid.box(*p) for p in sorted(known)], stroke=hue, weight=1)
     for i, j in sorted(known):
         value = data[i][j]
-        text = value if isinstance(value, str) else _fitting(value, digits, width - 6, size)
+        text = value if isinstance(value, str) else _fitting(value, digits, width - 4, size)
         middle, centre = grid.centre(i, j)
         canvas.text(middle, centre + 0.36 * size, text, size=size, anchor="middle", mono=True)
     outline(canvas, grid, current)

@@ -11,7 +11,7 @@ from .events import LANES, warp_accesses
 from .runs import Run, launch, small_integers
 
 _FLOATS = 4  # of a load of 16 bytes
-_LEFT, _TOP, _SIDE, _GAP = 24, 40, 352, 16
+_LEFT, _TOP, _SIDE, _GAP = 24, 26, 282, 20
 _BLOCK = 256  # threads of a block
 
 
@@ -88,7 +88,7 @@ class _Film:
         rows = [load.row for load in loads if load.tile == "s_Q"]
         columns = [load.row for load in loads if load.tile == "s_K"]
         served = [place for place in self.patch if place[0] in rows and place[1] in columns]
-        canvas = Canvas(height=self.y + _SIDE + 28, label=self._label())
+        canvas = Canvas(height=self.y + _SIDE + 24, label=self._label())
         self._tiles(canvas)
         self._loads(canvas, loads)
         waiting = [place for place in self.patch if place not in served]
@@ -104,8 +104,8 @@ class _Film:
             ("", self.x, self.y, _SIDE, _SIDE),
         ):
             canvas.rect(x, y, width, height, fill="faint", stroke="muted")
-            canvas.text(x, y - 8, name.replace("_", "\\_"), size=SMALL, bold=True)
-        canvas.text(self.x, self.y + _SIDE + 20, f"S: the block's {self.N} × {self.N} elements",
+            canvas.text(x, y - 6, name.replace("_", "\\_"), size=SMALL, bold=True)
+        canvas.text(self.x, self.y + _SIDE + 18, f"S: the block's {self.N} × {self.N} elements",
                     size=SMALL, bold=True)  # fmt: skip
 
     def _loads(self, canvas: Canvas, loads: list[_Load]) -> None:

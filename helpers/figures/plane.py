@@ -42,7 +42,7 @@ class Plane:
         """Numbers along the axes, where nothing else is written; to be called last."""
         step = spacing(self.extent)
         reach = math.floor(0.93 * self.extent / step)
-        look = {"size": 12, "fill": "muted", "halo": True}
+        look = {"size": SMALL, "fill": "muted", "halo": True}
         for number in range(-reach, reach + 1):
             text = f"{number * step:g}".replace("-", "−")
             x, y = self.at((number * step, 0))

@@ -10,9 +10,10 @@ from .draw import LARGE, SMALL, SMALLEST, Canvas, number, text_width
 from .palette import hue
 from .parts import Grid
 
-_LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 60, 168, 276
+_LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 48, 132, 212
 _WIDTH = 820
-_CELL = 40  # height of an element; a word of shared memory is 4 pixels lower
+_HIGHEST = 420  # of the picture
+_CELL = 34  # height of an element; a word of shared memory is 4 pixels lower
 
 # The words of shared memory, and for those just stored what each was made of; None where all are
 # old.
@@ -50,10 +51,10 @@ class State(NamedTuple):
 
 def picture(state: State) -> Canvas:
     """Draw a step of a reduction."""
-    pitch = 76 if state.threads <= 4 else 66
     depth = 1 + int(math.log2(state.threads))
+    pitch = min(66.0, (_HIGHEST - _TREE_Y - _CELL) / max(depth - 1, 1))
     canvas = Canvas(
-        height=_TREE_Y + depth * pitch + 14,
+        height=_TREE_Y + (depth - 1) * pitch + _CELL,
         label=f"{state.threads} threads reduce a row of {len(state.elements)} elements.",
     )
     row = _row(canvas, state)
@@ -87,9 +88,9 @@ def _row(canvas: Canvas, state: State) -> Grid:
     count = len(state.elements)
     width = min(52.0, _WIDTH / count)
     grid = Grid(_LEFT + (_WIDTH - count * width) / 2, _ROW_Y, width, _CELL, 1, count)
-    canvas.text(_LEFT, _ROW_Y - 34, state.title, bold=True, mono=True)
+    canvas.text(_LEFT, _ROW_Y - 30, state.title, bold=True, mono=True)
     canvas.text(
-        _LEFT + _WIDTH, _ROW_Y - 34, state.place, size=SMALL, fill="muted", anchor="end"
+        _LEFT + _WIDTH, _ROW_Y - 30, state.place, size=SMALL, fill="muted", anchor="end"
     )  # fmt: skip
     whole = all(float(value).is_integer() for value in state.elements)
     texts = [number(value, 0 if whole else 2) for value in state.elements]
@@ -106,16 +107,16 @@ def _row(canvas: Canvas, state: State) -> Grid:
         canvas.rect(x + 1.5, y, w - 3, h, r=4, **look)
         look = {"anchor": "middle", "mono": True}
         if text_width(max(texts, key=len), size, mono=True) <= width:
-            canvas.text(x + w / 2, y + 20 + 0.36 * size, text, size=size, bold=True, **look)
+            canvas.text(x + w / 2, y + _CELL / 2 + 0.36 * size, text, size=size, bold=True, **look)
         canvas.text(x + w / 2, y - 7, str(index), size=SMALLEST, fill="muted", **look)
     return grid
 
 
 def _threads(canvas: Canvas, state: State) -> Grid:
-    grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 16, 1, state.threads)
-    canvas.text(_LEFT - 12, grid.y + 22, "registers", size=SMALL, anchor="end")
+    grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 14, 1, state.threads)
+    canvas.text(_LEFT - 12, grid.y + 17, "registers", size=SMALL, anchor="end")
     canvas.text(
-        _LEFT - 12, grid.y + 44, state.name, size=SMALLEST + 1, anchor="end", mono=True, bold=True
+        _LEFT - 12, grid.y + 41, state.name, size=SMALLEST, anchor="end", mono=True, bold=True
     )
     box = min(132.0, grid.cell_width - 8)
     busy = {thread for _, thread in state.reading}
@@ -127,20 +128,20 @@ def _threads(canvas: Canvas, state: State) -> Grid:
             stroke="ink" if thick else name, weight=3 if thick else 1,
         )  # fmt: skip
         label = f"thread {thread}" if box >= 76 else f"t{thread}"
-        canvas.text(middle, grid.y + 18, label, size=SMALL, anchor="middle")
+        canvas.text(middle, grid.y + 17, label, size=SMALL, anchor="middle")
         if thread in state.registers:
             text = text_of(state.registers[thread])
             size = _fitting(text, box - 4, LARGE)
             canvas.text(
-                middle, grid.y + 43, text, size=size, anchor="middle", mono=True, bold=True
+                middle, grid.y + 40, text, size=size, anchor="middle", mono=True, bold=True
             )  # fmt: skip
     return grid
 
 
 def _label(canvas: Canvas, y: float, level: int) -> None:
-    canvas.text(_LEFT - 12, y + 20, "s_data", size=SMALL, anchor="end", mono=True, bold=True)
+    canvas.text(_LEFT - 12, y + 15, "s_data", size=SMALL, anchor="end", mono=True, bold=True)
     if level == 0:
-        canvas.text(_LEFT - 12, y + 38, "shared", size=SMALL, anchor="end", fill="muted")
+        canvas.text(_LEFT - 12, y + 32, "shared", size=SMALL, anchor="end", fill="muted")
 
 
 def _words(
@@ -167,14 +168,14 @@ def _words(
         canvas.rect(middle - box / 2, y, box, _CELL - 4, r=4, **look)
         if numbered:
             canvas.text(
-                middle - box / 2 + 5, y + 14, str(word), size=SMALLEST, fill="muted", mono=True
+                middle - box / 2 + 5, y + 20, str(word), size=SMALLEST, fill="muted", mono=True
             )
         if word in words:
             text = text_of(words[word])
             room = box - 4 if not numbered else box - 30
             size = _fitting(text, room, LARGE - 2)
             canvas.text(
-                middle + (4 if numbered else 0), y + 18 + 0.38 * size, text, size=size,
+                middle + (4 if numbered else 0), y + (_CELL - 4) / 2 + 0.38 * size, text, size=size,
                 anchor="middle", mono=True, bold=fresh, fill="ink" if fresh else "muted",
             )  # fmt: skip
 
@@ -189,7 +190,7 @@ def _arrows(
 
 
 def _fitting(text: str, room: float, largest: int) -> int:
-    """The largest size in which monospaced text fits, 12 at least."""
+    """The largest size in which monospaced text fits, 15 at least."""
     for size in range(largest, SMALLEST, -1):
         if text_width(text, size, mono=True) <= room:
             return size

@@ -12,8 +12,8 @@ from .plane import spacing
 
 KEYS = 8
 _BINS = 41
-_LEFT, _RIGHT = (150, 420), (610, 330)  # x and width of the two columns of charts
-_ROWS, _HEIGHT = (72, 300), 148
+_LEFT, _RIGHT = (150, 340), (540, 400)  # x and width of the two columns of charts
+_ROWS, _HEIGHT = (58, 250), 126
 _NARROW = 4.0  # the axis after dividing by √d, where σ is 1
 _AXIS = {"size": SMALLEST, "anchor": "middle", "fill": "muted"}
 _TABLE = (
@@ -53,7 +53,7 @@ def scaling(products: Mapping[int, np.ndarray]) -> list[Frame]:
     reach = max(3.5 * max(values.std() for values in products.values()), _NARROW)
     frames = []
     for d, values in products.items():
-        canvas = Canvas(height=480, label=f"q·k of random vectors of {d} numbers, and its softmax.")
+        canvas = Canvas(height=412, label=f"q·k of random vectors of {d} numbers, and its softmax.")
         canvas.text(20, 30, f"d = {d}", size=24, bold=True)
         head = f"{len(values):,} products of random vectors", f"softmax over {KEYS} of them"
         for (x, _), text in zip((_LEFT, _RIGHT), head, strict=True):
@@ -129,13 +129,18 @@ def _softmax(canvas: Canvas, y: float, values: np.ndarray, hue: str) -> None:
         canvas.rect(middle - bar / 2 + 5, top, bar - 10, base - top, fill=hue, stroke="none")
         look = {"size": SMALLEST, "anchor": "middle", "mono": True}
         canvas.text(middle, top - 5, f"{weight:.2f}", **look)
-        canvas.text(middle, base + 18, number(values[key], 1), **look, fill="muted")
+        canvas.text(middle, base + 18, _short(values[key]), **look, fill="muted")
+
+
+def _short(value: float) -> str:
+    """A product with as many digits as a bar is wide."""
+    return number(value, 0 if abs(value) >= 10 else 1)
 
 
 def _summary(products: Mapping[int, np.ndarray]) -> Frame:
     """Deviation and largest weight for every d, in one table."""
     canvas = Canvas(
-        height=480, label="Standard deviation of q·k and the largest weight, for each d."
+        height=412, label="Standard deviation of q·k and the largest weight, for each d."
     )
     lines = [
         (
@@ -148,7 +153,7 @@ def _summary(products: Mapping[int, np.ndarray]) -> Frame:
         for d, values in products.items()
     ]
     canvas.text(60, 50, f"The largest of {KEYS} weights, on average", size=20, bold=True)
-    pitch = min(44, 320 / len(lines))
+    pitch = min(44, 270 / len(lines))
     x = 44.0
     for column, (title, width, hue) in enumerate(_TABLE):
         x += width

@@ -10,7 +10,7 @@ from .draw import WIDTH, Canvas, Frame, literal, number
 from .parts import Grid, label_height, matrix, outline
 
 MOST = 8
-HEIGHT = 32  # of a cell
+HEIGHT = 24  # of a cell
 _LEFT, _BETWEEN, _RIGHT = 96, 64, 36
 
 
@@ -44,7 +44,7 @@ def softmax_rows(S, tokens: Sequence[str] | None = None, *, in_detail: int = 1) 
 
     def scene(done: int, row: int | None = None, stage: int = 3) -> Canvas:
         canvas = Canvas(
-            height=top + count * HEIGHT + 34 + 3 * (HEIGHT + 8),
+            height=top + count * HEIGHT + 26 + 3 * (HEIGHT + 6),
             label=f"Softmax of scores, {count} rows by {across} columns.",
         )
         look = {"cell": cell, "hue": "purple", "columns": [literal(name) for name in columns]}
@@ -132,9 +132,9 @@ def _working(
         ("÷ sum", weights, f"adds up to {number(weights.sum())}"),
     )
     if stage == 0:
-        canvas.text(x, y + 22, steps[0][2], size=18, fill="vermillion", bold=True)
+        canvas.text(x, y + 18, steps[0][2], size=18, fill="vermillion", bold=True)
     for number_of, (label, values, remark) in enumerate(steps[:stage]):
         hue = "purple" if number_of == 2 else "gray"
-        at = y + number_of * (HEIGHT + 8)
+        at = y + number_of * (HEIGHT + 6)
         matrix(canvas, values[None], scores.x, at, cell=cell, hue=hue, rows=[label])
-        canvas.text(x, at + 22, remark, size=18, bold=number_of == stage - 1)
+        canvas.text(x, at + 18, remark, size=18, bold=number_of == stage - 1)

@@ -232,6 +232,8 @@ class _Film:
             texts.append(Text(x=round(x, 1), y=round(y + 0.36 * size, 1), text=f"{row},{column}"))
         look = {"font-size": size, "text-anchor": "middle", "font-family": MONO}
         look["fill"] = colour("muted" if faint else "ink")
+        if self.size > 4:
+            look["letter-spacing"] = -1.5  # or neighbours would run together
         if texts:
             canvas.add(G(elements=texts, extra=look))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from .drawing import Drawing, hue
 from .trace import Owner, owners
 
-_LEFT = 108
+_LEFT = 116
+_TEXT = 15.0  # on a slide a fourth larger
 
 
 def thread_map(report, array: str) -> Drawing:
@@ -42,7 +43,7 @@ def thread_map(report, array: str) -> Drawing:
         height,
         f"Map of threads to elements of {array}: {summary}; {idle} without an element.",
     )
-    font = min(13.0, cell * 0.48)
+    every = next(n for n in (1, 2, 4) if n * cell >= 22)  # numbers that have room
     drawing.text(0, threads_y - 22, "blockIdx.x", mono=True)
     drawing.text(0, threads_y + cell / 2 + 4, "threadIdx.x", mono=True)
     drawing.text(0, elements_y + cell / 2 + 4, f"{array}[i]", mono=True)
@@ -56,7 +57,7 @@ def thread_map(report, array: str) -> Drawing:
         mine = [t for t in range(size) if (block, t) in busy]
         others = [t for t in range(size) if (block, t) not in busy]
         x = thread_x(block, 0)
-        name = f"block {block}" if size * cell >= 54 else str(block)
+        name = f"block {block}" if size * cell >= 66 else str(block)
         drawing.text(x + size * cell / 2, threads_y - 22, name, anchor="middle", font_weight=600)
         drawing.lines(
             [(x + 1, threads_y - 12, x + size * cell - 1, threads_y - 12)],
@@ -98,21 +99,19 @@ def thread_map(report, array: str) -> Drawing:
             stroke_width=1.5,
             stroke_opacity=0.9,
         )
-        for t in range(size):
+        for t in range(0, size, every):
             drawing.text(
                 thread_x(block, t) + cell / 2,
-                threads_y + cell / 2 + font * 0.36 - 1,
+                threads_y + cell / 2 + _TEXT * 0.36 - 1,
                 str(t),
-                size=font,
                 anchor="middle",
                 faint=(block, t) not in busy,
             )
-    for index in range(elements):
+    for index in range(0, elements, every):
         drawing.text(
             first_element + (index + 0.5) * cell,
-            elements_y + cell / 2 + font * 0.36 - 1,
+            elements_y + cell / 2 + _TEXT * 0.36 - 1,
             str(index),
-            size=font,
             anchor="middle",
         )
     note = f"{summary}."
@@ -150,13 +149,13 @@ def ownership(
     chosen = {i: o for i, o in owned.items() if o.block == (*block, 0)}
     if not chosen:
         raise ValueError(f"Block {block} stored nothing in {array}.")
-    side = 336.0
+    side = 328.0
     cell = side / max(shape)
-    top, left = 58, 4
+    top, left = 56, 4
     r0, c0 = min(i // columns for i in chosen), min(i % columns for i in chosen)
     r1, c1 = max(i // columns for i in chosen) + 1, max(i % columns for i in chosen) + 1
     zoom = side / max(r1 - r0, c1 - c0)
-    zoom_left = left + columns * cell + 130
+    zoom_left = left + columns * cell + 120
     legend_left = zoom_left + (c1 - c0) * zoom + 24
     warps = sorted({o.warp for o in owned.values()})
     many = 2 if len(warps) > 16 else 1
@@ -166,10 +165,10 @@ def ownership(
         f"{array} of {rows} × {columns} elements, coloured by the warp that stores each, and "
         f"block {block} of it enlarged.",
     )
-    drawing.text(left, 18, f"{array}, {rows} × {columns}", size=15, font_weight=600)
+    drawing.text(left, 18, f"{array}, {rows} × {columns}", size=16, font_weight=600)
     drawing.text(left, 38, "one colour for each warp of a block", faint=True)
-    drawing.text(zoom_left, 18, f"block ({block[0]}, {block[1]})", size=15, font_weight=600)
-    labelled = zoom >= 16
+    drawing.text(zoom_left, 18, f"block ({block[0]}, {block[1]})", size=16, font_weight=600)
+    labelled = zoom >= 20
     if labelled:
         drawing.text(zoom_left, 38, "in each element: the lane of its thread", faint=True)
 
@@ -209,13 +208,11 @@ def ownership(
         stroke_dasharray="4 3",
     )
     if labelled:
-        size = min(13.0, zoom * 0.46)
         for index, owner in chosen.items():
             drawing.text(
                 zoom_left + (index % columns - c0 + 0.5) * zoom,
-                top + (index // columns - r0 + 0.5) * zoom + size * 0.36,
+                top + (index // columns - r0 + 0.5) * zoom + _TEXT * 0.36,
                 str(owner.lane),
-                size=size,
                 anchor="middle",
             )
     directions = [

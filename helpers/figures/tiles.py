@@ -66,7 +66,7 @@ def _size(texts: list[str], cell: tuple[float, float]) -> float | None:
     """The largest size of text in which all fit their cells, or None."""
     longest = max(texts, key=len)
     for size in range(SMALL, SMALLEST - 1, -1):
-        if size <= 0.75 * cell[1] and text_width(longest, size, mono=True) <= cell[0] - 1:
+        if size <= 0.85 * cell[1] and text_width(longest, size, mono=True) <= cell[0]:
             return size
     return None
 

@@ -11,9 +11,10 @@ from .runs import Run, pieces
 from .tiles import Look, counted, frame_of, gauge, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 16, 200
-_HEIGHT = 524
-_LEFT, _TOP = 26, 42
-_PANEL = 590  # where the shared memory and the counts begin
+_HEIGHT = 416
+_LEFT, _TOP = 20, 28
+_WIDE, _HIGH = (236, 332), 162  # of Q, of Kᵀ and S; of each of them
+_PANEL = 628  # where the shared memory and the counts begin
 
 
 def tiled_product(
@@ -63,9 +64,10 @@ class _Film:
         sums = [v for b in self.blocks for p in b.phases for v in p.partial.values()]
         self.whole = all(float(v).is_integer() for v in sums)
         most = max(self.N, self.d)
-        self.cell = min(44.0, 240 / most), min(34.0, 208 / most)
+        self.high = min(32.0, _HIGH / most)
+        self.wide = min(40.0, _WIDE[0] / self.d), min(44.0, _WIDE[1] / self.N)
         # Where S begins: right of Q and below Kᵀ, which leave the corner to the block's name.
-        self.corner = _LEFT + max(self.d * self.cell[0], 176) + 36, _TOP + 208 + 44
+        self.corner = _LEFT + max(self.d * self.wide[0], 176) + 28, _TOP + _HIGH + 38
         self.finished: dict[int, float] = {}
 
     def frames(self) -> list[Frame]:
@@ -120,10 +122,10 @@ class _Film:
     def _where(
         self, canvas: Canvas, name: str, turn: int, turns: int, step: str, missing: bool
     ) -> None:
-        canvas.text(_LEFT, _TOP + 2, name, size=LARGE, bold=True)
-        canvas.text(_LEFT, _TOP + 28, f"tile {turn} of {turns} along d", size=NORMAL)
+        canvas.text(_LEFT, _TOP - 4, name, size=LARGE, bold=True)
+        canvas.text(_LEFT, _TOP + 20, f"tile {turn} of {turns} along d", size=NORMAL)
         for number, word in enumerate(("load", "barrier", "multiply")):
-            y = _TOP + 48 + 36 * number
+            y = _TOP + 36 + 35 * number
             on = word == step
             look = (
                 {"fill": "yellow-fill", "stroke": "ink", "weight": 2} if on else {"stroke": "grid"}
@@ -136,18 +138,16 @@ class _Film:
 
     def _matrices(self, canvas, block, phase, step, partial, example) -> None:
         kt_x, s_y = self.corner
-        kt_y = s_y - 44 - self.d * self.cell[1]
+        kt_y = s_y - 38 - self.d * self.high
         held = {element for element in self._held(phase)}
-        q = self._matrix(
-            canvas, "Q", _LEFT, s_y, (self.N, self.d), lambda i, j: i * self.d + j, held, step
-        )
-        k = self._matrix(
-            canvas, "K", kt_x, kt_y, (self.d, self.N), lambda i, j: j * self.d + i, held, step
-        )
-        canvas.text(_LEFT, s_y - 12, "Q", size=18, bold=True, fill=MATRIX_HUES["Q"])
-        canvas.text(_LEFT + 22, s_y - 12, f"{self.N} × {self.d}", size=SMALL, fill="muted")
-        canvas.text(kt_x, kt_y - 12, "Kᵀ", size=18, bold=True, fill=MATRIX_HUES["K"])
-        canvas.text(kt_x + 32, kt_y - 12, f"{self.d} × {self.N}", size=SMALL, fill="muted")
+        q = self._matrix(canvas, "Q", _LEFT, s_y, (self.N, self.d), self.wide[0],
+                         lambda i, j: i * self.d + j, held, step)  # fmt: skip
+        k = self._matrix(canvas, "K", kt_x, kt_y, (self.d, self.N), self.wide[1],
+                         lambda i, j: j * self.d + i, held, step)  # fmt: skip
+        canvas.text(_LEFT, s_y - 10, "Q", size=18, bold=True, fill=MATRIX_HUES["Q"])
+        canvas.text(_LEFT + 22, s_y - 10, f"{self.N} × {self.d}", size=SMALL, fill="muted")
+        canvas.text(kt_x, kt_y - 10, "Kᵀ", size=18, bold=True, fill=MATRIX_HUES["K"])
+        canvas.text(kt_x + 32, kt_y - 10, f"{self.d} × {self.N}", size=SMALL, fill="muted")
         s = self._result(canvas, kt_x, s_y, block, phase, step, partial)
         if example is not None:
             row, column = divmod(block.results[example][0], run_columns(self.run))
@@ -167,7 +167,7 @@ class _Film:
                 cells.append((row, column) if held.source[0] == "Q" else (column, row))
         return [c for c in cells if c[0] < grid.rows and c[1] < grid.columns]
 
-    def _matrix(self, canvas, name, x, y, shape, flat, held, step) -> Grid:
+    def _matrix(self, canvas, name, x, y, shape, wide, flat, held, step) -> Grid:
         values = self.run.arrays[name].reshape(-1)
         hue = MATRIX_HUES[name]
         looks = {
@@ -176,7 +176,7 @@ class _Film:
         }
         whole = all(float(v).is_integer() for v in values)
         grid = value_grid(
-            canvas, x, y, shape, self.cell, looks,
+            canvas, x, y, shape, (wide, self.high), looks,
             lambda i, j: "tile" if (name, flat(i, j)) in held else "other",
             lambda i, j: short(values[flat(i, j)], whole),
         )  # fmt: skip
@@ -211,22 +211,23 @@ class _Film:
             "stored": Look("purple-fill", "purple", bold=True),
         }
         grid = value_grid(
-            canvas, x, y, (self.N, columns), self.cell, looks, look_of, text_of, "−9.9"
-        )
+            canvas, x, y, (self.N, columns), (self.wide[1], self.high), looks, look_of, text_of,
+            "−9.9",
+        )  # fmt: skip
         frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
-        canvas.text(x, y - 12, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
+        canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
         note = "stored" if phase.stored else "sums in registers" if partial else ""
-        canvas.text(x, grid.bottom + 19, note, size=SMALL, fill="muted")
+        canvas.text(x, grid.bottom + 18, note, size=SMALL, fill="muted")
         return grid
 
     def _shared(self, canvas: Canvas, phase: Phase, name: str, step: str, example) -> None:
-        canvas.text(_PANEL, _TOP - 12, f"shared memory of {name}", size=18, bold=True)
+        canvas.text(_PANEL, _TOP - 8, f"shared memory of {name}", size=18, bold=True)
         edge = self.tile
-        width = min(38.0, 164 / edge)
-        height = min(34.0, 150 / edge)
+        width = min(36.0, 148 / edge)
+        height = min(30.0, 120 / edge)
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
             held = phase.shared[array]
-            x, y = _PANEL + place * 182, _TOP + 30
+            x, y = _PANEL + place * 170, _TOP + 28
             source = next((h.source[0] for h in held.values() if h.source), "Q" if place else "K")
             hue = MATRIX_HUES.get(source, "gray")
             looks = {
@@ -258,20 +259,20 @@ class _Film:
             lines = ["whole: all threads have stored"]
         elif step == "multiply" and example is not None:
             lines = [f"{self._thread(example)} adds", self._sum(phase, example)]
-        canvas.lines(_PANEL, _TOP + 30 + edge * height + 28, lines, size=NORMAL)
+        canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines, size=SMALL)
 
     def _counts(self, canvas: Canvas) -> None:
-        y, width = 306, 344
-        canvas.text(_PANEL, y, "elements read from global memory", size=18, bold=True)
+        y, width = 254, 316
+        canvas.text(_PANEL, y, "elements read from global memory", size=NORMAL, bold=True)
         full = self.naive.total
-        gauge(canvas, _PANEL, y + 32, width, self.reads, full, "blue", "tiled")
-        gauge(canvas, _PANEL, y + 84, width, self.naive_reads, full, "gray",
+        gauge(canvas, _PANEL, y + 30, width, self.reads, full, "blue", "tiled")
+        gauge(canvas, _PANEL, y + 78, width, self.naive_reads, full, "gray",
               "naive, same products")  # fmt: skip
         if self.reads and self.naive_reads:
             ratio = f"{self.naive_reads / self.reads:.3g}".rstrip()
-            canvas.text(_PANEL, y + 136, f"naive : tiled = {ratio} : 1", size=NORMAL)
+            canvas.text(_PANEL, y + 126, f"naive : tiled = {ratio} : 1", size=NORMAL)
         canvas.text(
-            _PANEL, y + 162, f"words read from shared memory: {self.shared_reads:,}",
+            _PANEL, y + 152, f"words read from shared memory: {self.shared_reads:,}",
             size=SMALL, fill="muted",
         )  # fmt: skip
 

@@ -66,11 +66,11 @@ def sectors(report, array: str, block=0, warp: int = 0, step: int = 0) -> Drawin
     for n, sector in enumerate(touched):
         x = y0 + n * (words * word + gap)
         drawing.rect(x - 3, words_y - 4, words * word + 6, cell + 6, stroke_width=1.5, rx=3)
-        if words * word > 90:
+        if words * word > 130:
             first = sector * SECTOR_BYTES - base
             drawing.text(
                 x + words * word / 2, words_y + cell + 19, f"bytes {first} to {first + 31}",
-                anchor="middle", size=12, faint=True,
+                anchor="middle", faint=True,
             )  # fmt: skip
     drawing.lines(
         [
@@ -81,14 +81,13 @@ def sectors(report, array: str, block=0, warp: int = 0, step: int = 0) -> Drawin
     )  # fmt: skip
     for lane in range(32):
         drawing.text(
-            x0 + (lane + 0.5) * cell, lanes_y + cell / 2 + 3, str(lane), size=11, anchor="middle",
+            x0 + (lane + 0.5) * cell, lanes_y + cell / 2 + 4, str(lane), anchor="middle",
             faint=lane not in active,
         )  # fmt: skip
     if word >= 22:
         for address, index in hit.items():
             drawing.text(
-                place[address] + word / 2, words_y + cell / 2 + 3, str(index), size=10.5,
-                anchor="middle",
+                place[address] + word / 2, words_y + cell / 2 + 4, str(index), anchor="middle",
             )  # fmt: skip
     drawing.text(left, height - 10, f"{summary}.")
     return drawing
@@ -122,23 +121,23 @@ def footprint(
     accesses = warp_accesses(report, block, warp, line)
     found = {name: _at_step(accesses, name, step, report.entry, True) for name in shapes}
     columns = sum(shape[1] for shape in shapes.values())
-    gap = 44.0
+    gap = 36.0
     cell = min(12.0, (900 - gap * (len(shapes) - 1)) / columns, 288 / large)
-    widths = [max(shape[1] * cell, 150) for shape in shapes.values()]
+    widths = [max(shape[1] * cell, 190) for shape in shapes.values()]
     top = 52
     tallest = max(shape[0] for shape in shapes.values()) * cell
     label = ", ".join(_elements(access) for access in found.values())
     drawing = Drawing(
         sum(widths) + gap * (len(shapes) - 1) + 8,
-        top + tallest + 68,
+        top + tallest + 72,
         f"What warp {warp} of block {block} touches in step {step}: {label}.",
     )
     colour, x = hue(warp), 4.0
     for (name, (rows, cols)), width in zip(shapes.items(), widths, strict=True):
         access = found[name]
         verb = "stored" if access.kind == "store" else "loaded"
-        drawing.text(x, 18, f"{name}, {rows} × {cols}", size=15, font_weight=600)
-        drawing.text(x, 38, f"{verb} by line {access.line}", size=12, faint=True)
+        drawing.text(x, 18, f"{name}, {rows} × {cols}", size=16, font_weight=600)
+        drawing.text(x, 38, f"{verb} by line {access.line}", faint=True)
         drawing.lines(
             [(x + c * cell, top, x + c * cell, top + rows * cell) for c in range(1, cols)]
             + [(x, top + r * cell, x + cols * cell, top + r * cell) for r in range(1, rows)],
@@ -157,12 +156,12 @@ def footprint(
         drawing.text(x, bottom + 20, _elements(access))
         used = len(access.indices) * access.bytes
         fetched_bytes = len(access.sectors) * SECTOR_BYTES
-        drawing.text(x, bottom + 38, f"{used} of {fetched_bytes} bytes used", faint=True)
+        drawing.text(x, bottom + 40, f"{used} of {fetched_bytes} bytes used", faint=True)
         x += width + gap
-    drawing.rect(4, top + tallest + 50, 12, 12, fill=colour, stroke="none")
-    drawing.text(22, top + tallest + 61, "touched", size=12)
-    drawing.rect(90, top + tallest + 50, 12, 12, fill=colour, fill_opacity=0.38, stroke="none")
-    drawing.text(108, top + tallest + 61, "comes along in the same 32-byte sector", size=12)
+    drawing.rect(4, top + tallest + 55, 12, 12, fill=colour, stroke="none")
+    drawing.text(22, top + tallest + 67, "touched")
+    drawing.rect(100, top + tallest + 55, 12, 12, fill=colour, fill_opacity=0.38, stroke="none")
+    drawing.text(118, top + tallest + 67, "comes along in the same 32-byte sector")
     return drawing
 
 

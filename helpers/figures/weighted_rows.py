@@ -8,9 +8,10 @@ import numpy as np
 
 from .draw import WIDTH, Canvas, Frame, literal, number
 from .parts import elided, label_height, matrix, outline
-from .softmax_rows import HEIGHT, names_of
+from .softmax_rows import names_of
 
 _COLUMNS = 4
+HEIGHT = 30  # of a cell
 _LEFT, _CELL = 96, (54, HEIGHT)
 
 

@@ -101,6 +101,8 @@ async function start() {
   sheets.forEach((sheet, number) => {
     fill(sheet);
     sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
+    const words = sheet.querySelector(".sheet-foot > span:nth-last-child(2)");
+    if (words) sheet.style.setProperty("--foot", `${words.offsetLeft + words.offsetWidth + 24}px`);
   });
   // The speaker's window has none of this page's glyphs.
   for (const maths of slides.querySelectorAll("aside.notes svg.maths")) {

@@ -2,9 +2,9 @@
 // most one figure and ten lines of code a sheet, nothing cut off.
 
 const GAP = 16; // between blocks, as in deck.css
-const KEEP = 0.86; // a figure shares its sheet with text if this part of its size remains
-const SMALL = 14; // pixels under which text in a figure is small: such figures
-const KEEP_SMALL = 0.89; // give less room away: a line
+const KEEP = 0.8; // a figure shares its sheet with text if this part of its size remains
+const LARGE = 1.25; // or if it still is so much larger than drawn
+const LEGIBLE = 18; // pixels of the smallest text in a figure: it gives no room away below that
 const BESIDE = 400; // pixels that text beside a figure needs
 
 // ---- figures
@@ -80,8 +80,7 @@ function fits(page, entry, room, after) {
   if (besideFits(page, entry, room)) return true;
   const alone = scaleIn(figure, room.width, room.height);
   const shared = scaleIn(figure, room.width, room.height - taken);
-  const keep = figure.smallest * alone < SMALL ? KEEP_SMALL : KEEP;
-  return shared >= keep * alone || (shared >= 1.25 && figure.smallest * shared >= SMALL);
+  return figure.smallest * shared >= LEGIBLE && (shared >= KEEP * alone || shared >= LARGE);
 }
 
 // A figure that is high leaves room beside it for text.
