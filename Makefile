@@ -3,7 +3,7 @@
 # `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test bench slides lint format clean
+.PHONY: help lab test bench slides grade lint format clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -39,6 +39,10 @@ bench: ## time the simulator against plain NumPy
 slides: ## make a deck of every chapter, for a lecture with no network
 	$(call install,lab slides)
 	@$(BIN)/python -m helpers.slides $(ARGS)
+
+grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades.csv"
+	$(call install,lab)
+	@$(BIN)/python -m helpers.exercises.grade $(if $(DIR),"$(DIR)") $(ARGS)
 
 lint: ## check style
 	$(call install,lab test)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..kernels import Kernel, load_kernel
 from ..simulator.source_text import has_computed_include, includes
+from ..source import Parameter, kernel_functions, parameters
 from .spec import Case, Exercise
 
 ANSWERS = "my_kernels"
@@ -117,26 +118,32 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
     """The kernel of an answer with the parameters that the exercise and the case set.
 
     Raises:
-        KernelError: the file has no such kernel or parameter, or an include is missing.
+        Refused: a parameter is no longer declared.
+        KernelError: the file has no such kernel or value, or an include is missing.
     """
-    names = declared(exercise)
-    values = {**exercise.parameters, **{n: v for n, v in case.items() if n in names}}
+    known = declared(exercise)
+    values = {name: parameter.default for name, parameter in known.items()}
+    values |= exercise.parameters
+    values |= {name: value for name, value in case.items() if name in known}
+    file = f"{exercise.name}.cu"
+    own = parameters(text, file)
+    missing = [name for name in known if name not in own]
+    if missing and exercise.entry in kernel_functions(text, file):
+        raise Refused(
+            f"The check sets {missing[0]}, which the answer no longer declares: put back the lines "
+            f"from #ifndef {missing[0]} to its #endif, the comment with its choices as well."
+        )
     with tempfile.TemporaryDirectory(prefix="answer_") as folder:
-        path = Path(folder) / f"{exercise.name}.cu"
+        path = Path(folder) / file
         path.write_text(text, encoding="utf-8", newline="\n")
+        values = {name: value for name, value in values.items() if name in own}
         return load_kernel(path, exercise.entry, **values)
 
 
 @functools.lru_cache(maxsize=64)
-def _declared(name: str, text: str) -> frozenset[str]:
-    from ..source import parameters
-
-    return frozenset(parameters(text, name))
-
-
-def declared(exercise: Exercise) -> frozenset[str]:
-    """Names of the parameters that the solution declares."""
-    return _declared(exercise.name, exercise.solution)
+def declared(exercise: Exercise) -> dict[str, Parameter]:
+    """The parameters that the solution declares."""
+    return parameters(exercise.solution, exercise.file.name)
 
 
 def refuse_signature(exercise: Exercise, kernel: Kernel, solution: Kernel) -> None:

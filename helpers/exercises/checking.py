@@ -6,6 +6,8 @@ import contextlib
 import io
 import re
 
+from ..bench_refusal import refusal_of
+from ..bench_subject import Launch
 from ..kernels import Kernel
 from ..panels.difference import Difference
 from ..panels.errors import panel_of
@@ -130,7 +132,7 @@ class _Check:
         for case in exercise.cases:
             kernel = kernel_of(exercise, self.text, case)
             refuse_signature(exercise, kernel, kernel_of(exercise, exercise.solution, case))
-            compile_for_simulator(kernel)
+            refuse_launch(exercise, case, kernel)
             self.kernels.append(kernel)
         self.passes("The code compiles.")
 
@@ -289,16 +291,17 @@ class _Check:
                 yield
 
 
-def compile_for_simulator(kernel: Kernel) -> None:
-    """Compile to PTX and look for the kernel in it.
+def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
+    """Compile to PTX, and raise Refused if what it declares does not fit the launch.
 
     Raises:
         SimulatorError: of kind `compile`.
-        KernelError: it declares more shared memory than a block can have.
+        Refused: too much shared memory, or promises that the launch does not keep.
     """
-    from ..bench_refusal import compiled
-
-    compiled(kernel)
+    grid, block, shared = exercise.launch(case, kernel)
+    reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
+    if reason:
+        raise Refused(reason)
 
 
 def said(wrong: Difference) -> str:
