@@ -149,7 +149,7 @@ def test_compile_errors_mark_every_line():
     assert panel.said == (
         'Line 4: expected a ";".', 'Line 9: identifier "b" is undefined.',
     )  # fmt: skip
-    assert "end of the statement before" in panel.todo and "first error first" in panel.todo
+    assert "Look at the end of line 2:" in panel.todo and "first error first" in panel.todo
     assert panel.summary == "NVRTC's log" and 'error: expected a ";"' in panel.details
 
 
@@ -160,6 +160,9 @@ def test_compile_errors_say_what_to_write_instead():
 
 
 def test_many_compile_errors_are_counted():
+    # an unknown name is told with what to write instead, wherever it stands among them
+    panel = panel_of(launch_error(kernel("a[0] = y;\na[1] = INFINITY;")))
+    assert panel.said[1].startswith('Line 3: identifier "INFINITY" is undefined. NVRTC compiles')
     body = "\n".join(f"x{n} = {n};" for n in range(9))
     panel = panel_of(launch_error(kernel(body)))
     assert len([s for s in panel.said if s.startswith("Line")]) == 4
@@ -439,6 +442,7 @@ def test_other_errors_in_cells(executed):
     kinds, (panel, error) = outputs(executed, 4)
     assert kinds == ["display_data", "error"] and error.ename == "CUDARuntimeError"
     assert "Kernel &gt; Restart" in panel.data["text/html"]
+    assert "The error showed on line 3 of the cell: raise CUDA" in panel.data["text/html"]
     kinds, (error,) = outputs(executed, 6)  # what is none of ours is left alone
     assert error.ename == "ZeroDivisionError" and len(error.traceback) > 2
 

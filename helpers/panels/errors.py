@@ -8,8 +8,9 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from helpers.simulator.compile_errors import Diagnostic, compile_error, parse_log
+from helpers.simulator.compile_errors import Diagnostic, compile_error, hint_of, parse_log
 from helpers.simulator.errors import Interrupted, SimulatorError
+from helpers.simulator.source_text import mask, numbered_lines
 from helpers.source import KernelError
 
 from .cuda_errors import cuda_panel, memory_panel
@@ -17,6 +18,7 @@ from .excerpts import excerpt
 from .panel import Panel
 
 HELPERS = str(Path(__file__).resolve().parent.parent)
+_CUDA = ("CUDADriverError", "CUDARuntimeError")
 _MOST = 4  # diagnostics told one by one
 
 _TITLES = {
@@ -47,7 +49,9 @@ def panel_of(error: BaseException) -> Panel:
     exception the panel holds the type and the message. The traceback is in `details`.
     """
     panel = _panel(error)
-    called = _called_from(error)
+    found = _called_from(error)
+    shown = "The error showed" if type(error).__name__ in _CUDA else "It was called"
+    called = f"{shown} on {found}" if found else ""
     said = (*panel.said, called) if called else panel.said
     return replace(panel, said=said, details=panel.details or _traceback(error))
 
@@ -65,7 +69,7 @@ def _panel(error: BaseException) -> Panel:
         return Panel("This call cannot work", (text,))
     if name == "CompileException":
         return _cupy_compile_panel(error, text)
-    if name in ("CUDADriverError", "CUDARuntimeError"):
+    if name in _CUDA:
         from helpers import kernels
 
         return cuda_panel(text, kernels.last_launch())
@@ -115,9 +119,8 @@ def _compile_panel(error: SimulatorError) -> Panel:
             break
     todo = []
     if what.startswith('expected a ";"'):
-        todo.append(
-            "Look at the end of the statement before: a missing ; shows where the next starts."
-        )
+        before = _code_before(error.code, first["file"], int(first["line"]))
+        todo.append(f"Look at the end of line {before}: a missing ; is seen where the next starts.")
     if others:
         todo.append("Mend the first error first: others often follow from it.")
     return Panel(
@@ -126,12 +129,23 @@ def _compile_panel(error: SimulatorError) -> Panel:
     )  # fmt: skip
 
 
+def _code_before(code: str, file: str, line: int) -> int:
+    """The last line before `line` that holds code."""
+    found = line
+    for (name, number, _), text in zip(
+        numbered_lines(code, file), mask(code).split("\n"), strict=True
+    ):
+        if name == file and number < line and text.strip() and not text.startswith("#line"):
+            found = number
+    return found
+
+
 def _place(file: str, line: int, error: SimulatorError) -> str:
     return f"Line {line}" if file == error.file else f"Line {line} of {file}"
 
 
 def _told(diagnostic: Diagnostic, error: SimulatorError) -> str:
-    message = diagnostic.message.rstrip(".") + "."
+    message = f"{diagnostic.message.rstrip('.')}. {hint_of(diagnostic.message)}".strip()
     if diagnostic.line is None or diagnostic.file is None:
         return message[:1].upper() + message[1:]
     return f"{_place(diagnostic.file, diagnostic.line, error)}: {message}"
@@ -165,7 +179,7 @@ def _called_from(error: BaseException) -> str:
         if file.startswith(HELPERS) or not _is_cell(file):
             continue
         text = linecache.getline(file, number).strip()
-        found = f"It was called on line {number} of the cell: {text}" if text else ""
+        found = f"line {number} of the cell: {text}" if text else ""
     return found
 
 

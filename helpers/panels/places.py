@@ -71,7 +71,8 @@ def along(name: str, numbers: np.ndarray, size: int, edge: int | None) -> Found:
         start = size - (ragged or edge)
         if first >= start:
             part = "" if together and (first, last) == (start, size - 1) else "part of "
-            cut = f", which has {ragged} {several} of {edge}" if ragged else ""
+            left = several if ragged > 1 else name
+            cut = f", which has {ragged} {left} of {edge}" if ragged else ""
             return Found("last tile", f"they lie in {part}the last tile ({whole}){cut}")
     if len(numbers) == 1:
         return Found(name, f"they lie in {whole}")

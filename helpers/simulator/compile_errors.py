@@ -153,7 +153,7 @@ def _first_error(log: str, source: str, filename: str) -> SimulatorError:
         return SimulatorError("compile", f"{filename}: {_end(text)}")
     first = _at_own_include(_cause(errors), source, filename)
     where = "" if first.file is None else f"{first.file}:{first.line}: "
-    hint = _hint(first.message)
+    hint = hint_of(first.message)
     sentence = f"{where or filename + ': '}error: {_end(first.message)}" + (
         f" {hint}" if hint else ""
     )
@@ -189,7 +189,7 @@ def option_error(log: str, filename: str, options: tuple[str, ...]) -> Simulator
     return SimulatorError("compile", message)
 
 
-def _hint(message: str) -> str:
+def hint_of(message: str) -> str:
     """Say what to write instead of a name or header that NVRTC does not have, or ''."""
     undefined = _UNDEFINED.search(message)
     if undefined:
