@@ -101,4 +101,4 @@ def _text(value) -> str:
 
 def _numeric(value) -> bool:
     """Whether a value is a number, or text that starts like one."""
-    return not isinstance(value, str) or value[:1].isdigit()
+    return not isinstance(value, str) or value.lstrip("-−")[:1].isdigit() or value == "nan"

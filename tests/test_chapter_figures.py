@@ -208,6 +208,9 @@ def test_memory_chart_takes_the_colours_of_the_page():
     chart = figures.memory_chart([1024, 65536], 64, {"24 GiB": 24 * 2**30})
     assert chart.svg().startswith("<svg ")
     assert "currentColor" in chart.svg() and "#010203" not in chart.svg()
+    hues = re.findall(r"(?:stroke|fill): [^;\"]*#[0-9a-f]{6}[^;\"]*", chart.svg())
+    assert hues and all(HUES[0] in hue or HUES[5] in hue for hue in hues)
+    assert all("currentColor" in hue for hue in hues)  # so that they stand out on dark pages too
     assert {"N, tokens", "24 GiB", "1,024", "65,536"} <= set(texts(chart))
 
 

@@ -112,6 +112,12 @@ def test_a_table_sets_numbers_right_and_text_left():
     html = table._repr_html_()
     assert '<td class="kt-text">softmax</td><td>1,234,567</td>' in html
     assert '<p class="kernel-note">A note.</p>' in html
+    signed = Table(["schedule", "S"], [("warps", "-1.92"), ("lockstep", "nan"), ("other", "−3")])
+    assert repr(signed).splitlines()[1:] == [
+        "warps     -1.92",
+        "lockstep    nan",
+        "other        −3",
+    ]
 
 
 def test_a_table_escapes_and_refuses():

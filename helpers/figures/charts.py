@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..tables import size_of
-from .drawing import Markup, hue
+from .drawing import HUES, Markup, hue
 
 # Charts alone need it, which load it themselves. Here it only comes early: in a chapter's first
 # cell, and not when the first chart is waited for.
@@ -18,6 +18,8 @@ with contextlib.suppress(ImportError):
 # matplotlib wants real colours; these two stand for the page's own until the SVG is written.
 _INK, _GRID = "#010203", "#040506"
 _PAGE = {_INK: "currentColor", _GRID: "color-mix(in srgb, currentColor 22%, transparent)"}
+# Hues move a little towards the page's ink: darker on white and lighter on black.
+_PAGE |= {colour: f"color-mix(in srgb, {colour} 80%, currentColor)" for colour in HUES}
 _RC = {
     "svg.fonttype": "none",  # text stays text: readable, selectable, in the page's colour
     "font.size": 13,
