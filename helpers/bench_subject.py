@@ -14,6 +14,7 @@ import numpy as np
 from .attention import TOLERANCE, make_inputs, reference
 from .kernels import Kernel, load_kernel
 from .ladder import LADDER, Rung, rung
+from .shown import Shown
 from .source import KernelError, Parameter, Value
 
 # N at first: small enough for the simulator to answer at once. The compiler takes half a second for
@@ -25,8 +26,10 @@ Settings = dict[str, Value]
 Expected = Mapping[str, "np.ndarray | Callable[[], np.ndarray]"]
 
 
-class Refused(ValueError):
+class Refused(Shown, ValueError):
     """Settings that cannot run; the message says why, in one sentence."""
+
+    headline = "These settings cannot run"
 
 
 @dataclass(frozen=True)

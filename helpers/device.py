@@ -20,14 +20,17 @@ from types import ModuleType
 from . import driver
 from .description import Description
 from .panels.notebook import install
+from .shown import Shown
 
 __all__ = ["DeviceError", "counting", "cp", "describe", "is_gpu", "name", "notice"]
 
 VARIABLE = "HELPERS_DEVICE"
 
 
-class DeviceError(RuntimeError):
+class DeviceError(Shown, RuntimeError):
     """HELPERS_DEVICE asks for something that this machine or this project does not have."""
+
+    headline = "There is no such device to use"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from .shown import Shown
+
 __all__ = ["GpuBusy", "gpu_uuid", "holder", "one_at_a_time"]
 
 FOLDER = "HELPERS_LOCKS"  # environment variable: another folder, the same for everybody
@@ -30,8 +32,10 @@ _POLL = 0.02
 _SILENT = 0.5  # seconds of waiting that need no message
 
 
-class GpuBusy(TimeoutError):
+class GpuBusy(Shown, TimeoutError):
     """Another process has kept the GPU to itself for too long."""
+
+    headline = "The GPU is busy"
 
 
 def gpu_uuid(cp) -> str:

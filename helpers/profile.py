@@ -27,6 +27,7 @@ import numpy as np
 from . import gpu_lock
 from .arguments import checked, launch_shape
 from .recorded.flash import load_flash
+from .shown import Shown
 from .simulator.report import NCU_METRICS
 from .tables import Table
 
@@ -72,8 +73,10 @@ _LEAST = 0.01  # of all stalls; reasons below it are left out of a table
 _FORBIDDEN = "ERR_NVGPUCTRPERM"
 
 
-class ProfileError(RuntimeError):
+class ProfileError(Shown, RuntimeError):
     """Why a launch cannot be profiled here, in one sentence."""
+
+    headline = "This cannot be profiled here"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.shown import Shown
 from helpers.simulator.source_text import includes, mask
 
 _PRAGMA_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
@@ -25,14 +26,8 @@ _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?[fF]?"
 Value = int | float | str
 
 
-class KernelError(ValueError):
+class KernelError(Shown, ValueError):
     """A kernel file, a parameter or a launch that cannot work; the message says what to do."""
-
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
-        from .panels.notebook import render
-
-        return render(self)
 
 
 @dataclass(frozen=True)

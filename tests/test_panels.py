@@ -210,6 +210,21 @@ def test_kernel_errors():
     assert panel.title == "This call cannot work" and "Did you mean 02_naive.cu?" in panel.said[0]
 
 
+def test_the_project_s_other_errors_are_panels_too():
+    from helpers.bench_subject import Refused
+    from helpers.device import DeviceError
+    from helpers.gpu_lock import GpuBusy
+    from helpers.profile import ProfileError
+
+    titles = set()
+    for error in (DeviceError, ProfileError, GpuBusy, Refused, KernelError):
+        panel = panel_of(error("Why it is so."))
+        titles.add(panel.title)
+        assert panel.said == ("Why it is so.",)
+        assert error("Why it is so.")._render_traceback_() == [repr(panel)]
+    assert len(titles) == 5
+
+
 def test_any_other_exception():
     panel = panel_of(ZeroDivisionError("division by zero"))
     assert (panel.title, panel.said) == ("ZeroDivisionError", ("division by zero",))

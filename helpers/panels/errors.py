@@ -8,10 +8,10 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
+from helpers.shown import Shown
 from helpers.simulator.compile_errors import Diagnostic, compile_error, hint_of, parse_log
 from helpers.simulator.errors import Interrupted, SimulatorError
 from helpers.simulator.source_text import mask, numbered_lines
-from helpers.source import KernelError
 
 from .cuda_errors import cuda_panel, memory_panel
 from .excerpts import excerpt
@@ -65,8 +65,8 @@ def _panel(error: BaseException) -> Panel:
         said, state = _state(text)
         listing = _excerpt(error, [error.line]) if error.line else None
         return Panel("Interrupted", tuple(filter(None, [said, state])), "", listing, "note")
-    if isinstance(error, KernelError):
-        return Panel("This call cannot work", (text,))
+    if isinstance(error, Shown):
+        return Panel(error.headline, (text,))
     if name == "CompileException":
         return _cupy_compile_panel(error, text)
     if name in _CUDA:

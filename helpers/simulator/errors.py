@@ -1,7 +1,9 @@
 """What stops a launch: the simulator's one exception type, and an interrupt."""
 
+from helpers.shown import Shown
 
-class SimulatorError(RuntimeError):
+
+class SimulatorError(Shown, RuntimeError):
     """A launch that the simulator refuses or has to stop.
 
     `kind` names the sort of fault in one word, so that callers and tests need not parse the
@@ -19,14 +21,8 @@ class SimulatorError(RuntimeError):
         self.file = ""
         self.log = ""
 
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
-        from helpers.panels.notebook import render
 
-        return render(self)
-
-
-class Interrupted(KeyboardInterrupt):
+class Interrupted(Shown, KeyboardInterrupt):
     """A launch that the user interrupted; `line`, `code` and `file` as for a SimulatorError."""
 
     def __init__(self, message: str, line: int | None = None):
@@ -34,9 +30,3 @@ class Interrupted(KeyboardInterrupt):
         self.line = line
         self.code = ""
         self.file = ""
-
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
-        from helpers.panels.notebook import render
-
-        return render(self)
