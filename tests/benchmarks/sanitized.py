@@ -1,0 +1,100 @@
+"""What the sanitizer costs: a sanitized run against a counted one, kernel by kernel.
+
+    python -m tests.benchmarks.sanitized
+
+Each pair is timed in turns within one run, the shortest of a few of each; the target is 4 times.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from helpers import simulator
+from helpers.attention import make_inputs
+from helpers.flash import FLASH
+from helpers.flash_inputs import make_inputs as flash_inputs
+from helpers.ladder import LADDER
+
+TARGET = 4.0
+N, D = 200, 72
+FLASH_SIZE = (1, 2, 256, 128)
+NAN = 0x7FFF
+
+
+def launches() -> Iterator[tuple[str, dict]]:
+    """(name, arguments of `simulator.launch`) of every kernel of the series, none twice."""
+    seen = set()
+    Q, K, V = make_inputs(N, D, seed=1)
+    S = (Q @ K.T / np.sqrt(D)).astype(np.float32)
+    P = np.exp(S - S.max(axis=1, keepdims=True))
+    results = {name: np.full_like(x, np.nan) for name, x in (("S", S), ("P", P), ("O", V))}
+    for rung in LADDER:
+        for launch in rung.launches(N, D):
+            kernel = launch.kernel
+            if (kernel.file.name, kernel.entry) in seen:
+                continue
+            seen.add((kernel.file.name, kernel.entry))
+            arrays = {"Q": Q, "K": K, "V": V, "S": S, "P": P, "N": np.int32(N), "d": np.int32(D)}
+            arrays[launch.arguments[2 if kernel.entry != "softmax" else 1]] = results[
+                {"scaled_dot_product": "S", "softmax": "P", "pv_multiply": "O"}[kernel.entry]
+            ]
+            args = tuple(arrays[name] for name in launch.arguments)
+            yield (
+                f"{kernel.file.stem} {kernel.entry}, N={N}, d={D}",
+                {"kernel": kernel, "grid": launch.grid, "block": launch.block, "args": args},
+            )
+    q, k, v = flash_inputs(*FLASH_SIZE)
+    out = np.full(q.shape, NAN, np.uint16).view(np.float16)
+    for rung in FLASH:
+        launch = rung.launch_of(q, k, v, out)
+        kernel = launch.kernel
+        numbers = zip(kernel.arguments[4:], launch.args[4:], strict=True)
+        args = (*launch.args[:4], *(np.dtype(a.dtypes[0]).type(x) for a, x in numbers))
+        yield (
+            f"{kernel.file.stem}, n={FLASH_SIZE[2]}, d={FLASH_SIZE[3]}",
+            {
+                "kernel": kernel, "grid": launch.grid, "block": launch.block, "args": args,
+                "shared_mem": launch.shared_mem,
+            },
+        )  # fmt: skip
+
+
+def seconds(kernel, grid, block, args, shared_mem: int = 0, **more) -> float:
+    """Processor time of one launch, which a busy machine leaves alone; it must have no finding."""
+    start = time.process_time()
+    report = simulator.launch(
+        kernel.code, kernel.entry, grid, block, args, kernel.options, shared_mem,
+        max_dynamic_shared=shared_mem or None, progress=False, **more,
+    )  # fmt: skip
+    spent = time.process_time() - start
+    assert not report.findings, report.findings[0].message
+    return spent
+
+
+def costs(repeats: int = 3) -> Iterator[tuple[str, float, float]]:
+    """(kernel, seconds counted, seconds counted and sanitized)."""
+    for name, launch in launches():
+        seconds(**launch)
+        pairs = [(seconds(**launch), seconds(**launch, sanitize=True)) for _ in range(repeats)]
+        counted, sanitized = (min(times) for times in zip(*pairs, strict=True))
+        yield name, counted, sanitized
+
+
+def main() -> int:
+    """Print the table; 1 if a kernel costs more than the target."""
+    worst = 0.0
+    print(f"{'':<54}{'counted':>10}{'sanitized':>11}{'times':>8}")
+    for name, counted, sanitized in costs():
+        ratio = sanitized / counted
+        worst = max(worst, ratio)
+        print(f"{name:<54}{counted:>8.2f} s{sanitized:>9.2f} s{ratio:>8.2f}", flush=True)
+    print(f"worst {worst:.2f}, at most {TARGET:.0f}")
+    return worst > TARGET
+
+
+if __name__ == "__main__":
+    sys.exit(main())
