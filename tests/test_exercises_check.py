@@ -157,6 +157,33 @@ def test_other_right_answers_pass():
     assert check("02_scores", "\ufeff" + RIGHT).passed
 
 
+def test_on_a_gpu_the_time_is_told(monkeypatch):
+    """The steps of a GPU, with the stand-in for CuPy where there is none."""
+    times = iter((0.25, 0.125))
+    monkeypatch.setattr("helpers.device.is_gpu", True)
+    monkeypatch.setattr("helpers.exercises.trial.timing.measure", lambda launch: next(times))
+    verdict = check("02_scores", RIGHT)
+    assert verdict.passed
+    assert [step.name for step in verdict.steps] == ["compiles", "right", "no race", "time"]
+    assert "it takes 0.25 ms; the reference solution takes 0.125 ms" in verdict.steps[-1].message
+    verdict = check("02_scores", RIGHT)  # no more times: told, not judged
+    assert verdict.passed and "could not be timed" in verdict.steps[-1].message
+
+
+def test_what_stops_a_gpu_is_told(monkeypatch):
+    class CUDADriverError(RuntimeError):
+        pass
+
+    def stop(*_):
+        raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
+
+    monkeypatch.setattr("helpers.device.is_gpu", True)
+    monkeypatch.setattr("helpers.exercises.checking.wrong_on_gpu", stop)
+    verdict = check("02_scores", RIGHT)
+    assert verdict.failed.name == "right" and "On the GPU" in verdict.failed.message
+    assert "Restart" in verdict.todo
+
+
 def test_files_and_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "%%kernel 02_scores.cu" in check("02_scores").failed.message

@@ -110,8 +110,9 @@ EXERCISES: tuple[Exercise, ...] = (
         title="who computes what",
         task="Fill three gaps: a thread's row and column, the guard, and one product of the sum.",
         hint=(
-            "A block covers TILE rows and TILE columns, so block number b begins at row b * TILE. "
-            "The last blocks reach over the edge of S. Row row of Q begins at Q + row * d."
+            "A block covers `TILE` rows and as many columns, so block number `b` begins at row "
+            "`b * TILE`. The last blocks reach over the edge of $S$. In $Q$, row number `row` "
+            "begins at element `row * d`."
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
@@ -145,11 +146,11 @@ EXERCISES: tuple[Exercise, ...] = (
         name="03_edges",
         chapter=3,
         title="tiles at the edge",
-        task="Load the two tiles. Past the edges of Q and K they hold zeros.",
+        task="Load the two tiles. Past the edges of $Q$ and $K$ they hold zeros.",
         hint=(
-            "s_Q[tx][ty] is element (row, i + ty) of Q; s_K[tx][ty] is element (col, i + tx) of K, "
-            "since s_K holds a tile of its transpose. Each has two edges to mind, and c ? a : b "
-            "loads a only where c holds."
+            "`s_Q[tx][ty]` is element (`row`, `i + ty`) of $Q$; `s_K[tx][ty]` is element (`col`, "
+            "`i + tx`) of $K$, since `s_K` holds a tile of its transpose. Each has two edges to "
+            "mind, and `c ? a : b` loads `a` only where `c` holds."
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
@@ -167,8 +168,8 @@ EXERCISES: tuple[Exercise, ...] = (
         title="two barriers",
         task="This product is right only if all threads keep step. Make it right in any order.",
         hint=(
-            "Who has written the element of s_P that a thread reads, and who may overwrite it, in "
-            "the next turn, before the thread has read it?"
+            "Who has written the element of `s_P` that a thread reads, and who may overwrite it, "
+            "in the next turn, before the thread has read it?"
         ),
         entry="pv_multiply",
         cases=({"N": 37, "d": 19}, {"N": 48, "d": 16}, {"N": 21, "d": 13, "TILE": 8}),
@@ -188,8 +189,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "the fifth where it belongs."
         ),
         hint=(
-            "Two lines touch s_data[0] one after the other: some threads still read what the tree "
-            "left there, and thread 0 already writes. Which two?"
+            "Two lines touch `s_data[0]` one after the other: some threads still read what the "
+            "tree left there, and thread 0 already writes. Which two?"
         ),
         entry="softmax",
         cases=({"N": 9}, {"N": 70}, {"N": 131, "BLOCK_SIZE": 64}),
@@ -209,7 +210,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "shared memory and without barriers."
         ),
         hint=(
-            "__shfl_down_sync(~0u, m, stride) gives a lane the m of the lane that is stride "
+            "`__shfl_down_sync(~0u, m, stride)` gives a lane the `m` of the lane that is `stride` "
             "further up. With strides of 16, 8, 4, 2 and 1 lane 0 ends with the largest of all."
         ),
         entry="row_max",
@@ -231,10 +232,13 @@ EXERCISES: tuple[Exercise, ...] = (
         name="05_keep_the_tile",
         chapter=5,
         title="keep the tile",
-        task="Fill three gaps, so that each tile of Q is loaded once and serves COARSE tiles of K.",
+        task=(
+            "Fill three gaps, so that each tile of $Q$ is loaded once and serves `COARSE` tiles of "
+            "$K$."
+        ),
         hint=(
-            "The outer loop moves along d, the inner one along the tiles of K. What does not "
-            "change in the inner loop is loaded before it. Each c has a sum of its own."
+            "The outer loop moves along $d$, the inner one along the tiles of $K$. What does not "
+            "change in the inner loop is loaded before it. Each `c` has a sum of its own."
         ),
         entry="scaled_dot_product",
         cases=({"N": 21, "d": 5, "TILE": 8, "COARSE": 2}, {"N": 70, "d": 19}),
