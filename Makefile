@@ -3,7 +3,7 @@
 # `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test bench slides grade lint format clean
+.PHONY: help lab test bench slides hub rehearse grade lint format clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -43,6 +43,14 @@ slides: ## make a deck of every chapter, for a lecture with no network
 grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades.csv"
 	$(call install,lab)
 	@$(BIN)/python -m helpers.exercises.grade $(if $(DIR),"$(DIR)") $(ARGS)
+
+hub: ## serve a class through JupyterHub
+	$(call install,lab hub)
+	@$(BIN)/python -m jupyterhub --config=tools/hub/jupyterhub_config.py $(ARGS)
+
+rehearse: ## let ten students at once run chapter 07 through a JupyterHub
+	$(call install,lab hub)
+	@$(BIN)/python tools/hub/rehearsal.py $(ARGS)
 
 lint: ## check style
 	$(call install,lab test)

@@ -122,7 +122,7 @@ def test_environment_yml_installs_the_same_as_pyproject():
     constraint, project = from_pip["pip"]
     assert constraint == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[([\w,]+)\]", project)[1].split(",")
-    assert sorted(extras) == sorted(set(EXTRAS) - {"cuda12", "cuda13", "bench"})
+    assert sorted(extras) == sorted(set(EXTRAS) - {"cuda12", "cuda13", "bench", "hub"})
 
 
 def test_all_files_agree_on_the_python_releases():
@@ -137,7 +137,7 @@ def test_all_files_agree_on_the_python_releases():
 # make
 
 
-@pytest.mark.parametrize("target", "lab test bench slides lint format clean help".split())
+@pytest.mark.parametrize("target", "lab test bench slides hub grade lint format clean help".split())
 def test_make_has_the_target(target):
     done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
