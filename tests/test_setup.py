@@ -137,7 +137,7 @@ def test_all_files_agree_on_the_python_releases():
 # make
 
 
-@pytest.mark.parametrize("target", "lab test bench slides hub grade lint format clean help".split())
+@pytest.mark.parametrize("target", "lab test bench slides hub rehearse grade lint format clean help".split())
 def test_make_has_the_target(target):
     done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
