@@ -118,8 +118,7 @@ class _Check:
         except _Stop:
             raise
         except Exception as error:  # whatever an answer brings about, a student sees a sentence
-            what = str(error).strip().split("\n")[0] or type(error).__name__
-            self.fails(f"This could not be run: {what}")
+            self.fails(f"This could not be run: {first_line(error)}")
 
     # ------------------------------------------------------------------ the steps
 
@@ -260,7 +259,7 @@ class _Check:
                 for text in (self.text, self.exercise.solution)
             )
         except Exception as error:  # times are told, not judged
-            self.passes(f"It could not be timed: {str(error).strip().splitlines()[0]}")
+            self.passes(f"It could not be timed: {first_line(error)}")
             return
         self.passes(
             f"With {in_words(case)} it takes {own:.3g} ms; the reference solution takes "
@@ -303,6 +302,11 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
     reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
     if reason:
         raise Refused(reason)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its name."""
+    return (str(error).strip() or type(error).__name__).split("\n")[0]
 
 
 def said(wrong: Difference) -> str:
