@@ -137,7 +137,10 @@ def test_all_files_agree_on_the_python_releases():
 # make
 
 
-@pytest.mark.parametrize("target", "lab test bench slides hub rehearse grade lint format clean help".split())
+TARGETS = "lab test bench slides hub rehearse grade lint format clean help"
+
+
+@pytest.mark.parametrize("target", TARGETS.split())
 def test_make_has_the_target(target):
     done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
