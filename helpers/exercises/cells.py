@@ -16,12 +16,18 @@ from . import EXERCISES, Exercise
 from .magic import MAGIC
 
 Cell = dict[str, Any]
+_HOW = (
+    "Edit the cell below, run it, and run the check under it: it says what is wrong, on which line, "
+    "and why. Your kernel is kept in `my_kernels/`. The chapter's first cell has to be run before."
+)
 _IMPORT = "from helpers.exercises import check"
 
 
 def cells(one: Exercise) -> list[Cell]:
     """Task, the cell to edit, the check, the hint, and the solution for teachers."""
     task = f"## Exercise: {one.title}\n\n{_wrapped(one.task)}"
+    if one is EXERCISES[0]:
+        task += f"\n\n{_wrapped(_HOW)}"
     hint = f"<details><summary>Hint</summary>\n\n{_wrapped(one.hint)}\n\n</details>"
     solution = (
         "<details><summary>Solution</summary>\n\n"
