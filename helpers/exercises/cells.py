@@ -18,7 +18,8 @@ from .magic import MAGIC
 Cell = dict[str, Any]
 _HOW = (
     "Edit the cell below, run it, and run the check under it: it says what is wrong, on which "
-    "line, and why. Your kernel is kept in `my_kernels/`. The chapter's first cell has to be run before."
+    "line, and why. Your kernel is kept in `my_kernels/`. The chapter's first cell has to be run "
+    "before."
 )
 _IMPORT = "from helpers.exercises import check"
 
