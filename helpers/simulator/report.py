@@ -84,6 +84,23 @@ class AccessRecord(NamedTuple):
     address: int
 
 
+class BlockAccess(NamedTuple):
+    """One access of all warps of a block, as arrays of (warps, 32) lanes.
+
+    `addresses` and `indices` (flat, of the first element) are meaningless where `active` is not.
+    """
+
+    order: int
+    line: int
+    kind: str
+    space: str
+    array: str
+    bytes: int
+    addresses: np.ndarray
+    indices: np.ndarray
+    active: np.ndarray
+
+
 class Report:
     """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
 
@@ -155,6 +172,38 @@ class Report:
         for access in self._trace(line, kind, space):
             yield from self._lanes(access, block, warp)
 
+    def of_block(
+        self,
+        block: tuple[int, int, int] = (0, 0, 0),
+        *,
+        kind: str | None = None,
+        space: str | None = None,
+    ) -> Iterator[BlockAccess]:
+        """The accesses of one block, in order: faster than lane by lane.
+
+        Raises SimulatorError as `accesses` does.
+        """
+        for access in self._trace(None, kind, space):
+            layout = access.layout
+            whole = _active(access)
+            place = next((n for n in range(len(whole)) if layout.block_at(n) == block), None)
+            if place is None or not whole[place].any():
+                continue
+            active = whole[place]
+            shape = layout.bshape + (layout.warps, 32)
+            addresses = np.broadcast_to(access.lanes, shape).reshape(whole.shape)[place]
+            addresses = addresses.astype(np.int64)
+            first = int(addresses[active][0])
+            name, start, unit = self._array_at(access.space, first, access.size)
+            indices = (addresses - start) // unit
+            if access.space == "shared":
+                addresses = addresses - SHARED_BASE
+            i = access.instruction
+            yield BlockAccess(
+                access.order, i.line, access.kind, access.space, name, access.size,
+                addresses, indices, active,
+            )  # fmt: skip
+
     def warp_accesses(
         self, line: int | None = None, *, kind: str | None = None, space: str | None = None
     ) -> int:
@@ -224,15 +273,20 @@ class Report:
         ]
 
     def _element(self, space: str, address: int, size: int) -> tuple[str, int]:
+        name, start, unit = self._array_at(space, address, size)
+        return name, (address - start) // unit
+
+    def _array_at(self, space: str, address: int, size: int) -> tuple[str, int, int]:
+        """The array or shared variable at an address, where it begins, bytes of an element."""
         if space == "shared":
             for start, name, bytes_each in self._shared_names:
                 if start <= address:
-                    return name, (address - start) // (bytes_each or min(size, 4))
-            return "shared", (address - SHARED_BASE) // 4
+                    return name, start, bytes_each or min(size, 4)
+            return "shared", SHARED_BASE, 4
         region = self._run.space.find(address, address + size)
         if region is None:
-            return "?", address
-        return region.name, (address - region.start) // region.dtype.itemsize
+            return "?", 0, 1
+        return region.name, region.start, region.dtype.itemsize
 
     def __repr__(self) -> str:
         c = self.counters
