@@ -99,7 +99,8 @@ def _period(name: str, numbers: np.ndarray, size: int) -> Found | None:
     plural = {"index": "indices"}.get(name, f"{name}s")
     noun = {"index": "element"}.get(name, name)
     for k in range(2, min(_LONGEST_PERIOD, size // 2) + 1):
-        if not (wrong[k:] == wrong[:-k]).all():
+        start = wrong[: 8 * _LONGEST_PERIOD]  # most periods are refuted there, at little cost
+        if not ((start[k:] == start[:-k]).all() and (wrong[k:] == wrong[:-k]).all()):
             continue
         rests = np.flatnonzero(wrong[:k]).tolist()
         if len(rests) == 1:
