@@ -197,8 +197,7 @@ def run_order(blocks: list[Block]) -> list[int]:
     """Blocks in an order in which threads that diverged wait for each other where paths join.
 
     A block comes behind all that lead to it, loops aside, and a loop's blocks come before what
-    follows
-    the loop: the order of the text, mended where the compiler moved code out of line.
+    follows the loop: the order of the text, mended where the compiler moved code out of line.
     """
     return _order(blocks, list(range(len(blocks))), 0)
 
@@ -211,12 +210,9 @@ def _order(blocks: list[Block], inside: list[int], entry: int) -> list[int]:
         if len(part) == 1:
             out += part
             continue
-        heads = [
-            n
-            for n in part
-            if n == entry or any(n in blocks[m].after for m in members if m not in part)
-        ]
-        head = min(heads, default=min(part))
+        outside = members.difference(part)
+        entered = {entry}.union(*(blocks[m].after for m in outside))
+        head = min(entered.intersection(part), default=min(part))
         rest = sorted(set(part) - {head})
         out.append(head)
         out += _order(blocks, rest, rest[0])
