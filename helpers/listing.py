@@ -38,7 +38,8 @@ _STYLE = """
   --kl-string: var(--jp-mirror-editor-string-color, #ba2121);
   --kl-comment: color-mix(
     in srgb, var(--jp-mirror-editor-comment-color, #3d7b7b) 75%, var(--kl-text));
-  --kl-preprocessor: var(--jp-mirror-editor-meta-color, #9326c9);
+  --kl-preprocessor: color-mix(
+    in srgb, var(--jp-mirror-editor-meta-color, #9326c9) 70%, var(--kl-text));
   color: var(--kl-text); background: var(--kl-page);
   border: 1px solid var(--kl-line); border-radius: 4px;
   margin: 4px 0; max-width: 100%; overflow-x: auto;
@@ -63,9 +64,9 @@ _STYLE = """
   text-align: right; padding: 0 10px 0 10px; color: var(--kl-faint); user-select: none;
   border-left: 3px solid transparent; border-right: 1px solid var(--kl-line); width: 1px;
 }
-.kernel-listing .kl-row > .kl-c { padding: 0 12px; tab-size: 4; }
-.kernel-listing.kl-counted .kl-row > .kl-c {
-  white-space: pre-wrap; width: 100%; padding-left: calc(12px + 4ch); text-indent: -4ch;
+.kernel-listing .kl-row > .kl-c {
+  padding: 0 12px 0 calc(12px + 4ch); text-indent: -4ch; tab-size: 4;
+  white-space: pre-wrap; width: 100%;
 }
 .kernel-listing .kl-row > .kl-v {
   text-align: right; padding: 0 6px; border-left: 1px solid var(--kl-line);
