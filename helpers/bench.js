@@ -48,8 +48,9 @@ function render({ model, el }) {
   const spoken = element("p", { class: "bench-spoken", role: "status" });
   const head = element("div", { class: "bench-head" });
   const tabs = element("div", { class: "bench-tabs", role: "group", "aria-label": "Source of" });
+  const figure = element("div", { class: "bench-figure" });
   const source = element("div", { class: "bench-source" });
-  const panel = element("div", { class: "bench-panel" }, head, tabs, source);
+  const panel = element("div", { class: "bench-panel" }, head, tabs, figure, source);
   const result = element("div", { class: "bench-result" }, status, panel);
   const refused = element("div", { class: "bench-refusals" });
   const past = element("details", { class: "bench-past", open: "" });
@@ -158,6 +159,8 @@ function render({ model, el }) {
     const first = again ? firstInSight() : null;
     drawn.tab = kernel?.name;
     source.innerHTML = kernel?.html ?? "";
+    figure.innerHTML = kernel?.figure ?? "";
+    figure.hidden = !kernel?.figure;
     // The same line as before stays on top, so that two results can be compared.
     if (!first || !putOnTop(first)) requestAnimationFrame(showBusiest);
     for (const button of tabs.children) {

@@ -46,11 +46,12 @@ _ICONS = {
 }
 
 
-def fragments(data: Mapping[str, Any]) -> dict[str, Any]:
+def fragments(data: Mapping[str, Any], pictures: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What the view shows of a result: `settings`, `status`, `head` and `kernels`, with HTML.
 
     Args:
         data: what `Result.data()` gives, or what JSON made of it.
+        pictures: SVG of a kernel's run by the kernel's name.
     """
     return {
         "settings": dict(data["settings"]),
@@ -58,13 +59,20 @@ def fragments(data: Mapping[str, Any]) -> dict[str, Any]:
         "said": f"{VERDICTS[data['status']]}. {_first_line(data['message'])}",
         "head": head(data),
         "kernels": [
-            {"name": kernel["entry"], "html": source(kernel)} for kernel in data["kernels"]
+            {
+                "name": kernel["entry"],
+                "html": source(kernel),
+                "figure": (pictures or {}).get(kernel["entry"], ""),
+            }
+            for kernel in data["kernels"]
         ],
     }
 
 
 def model(
-    results: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]] = ()
+    results: Sequence[Mapping[str, Any]],
+    controls: Sequence[Mapping[str, Any]] = (),
+    pictures: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """The state with which `bench.js` shows a sweep in a page without Python.
 
@@ -72,6 +80,7 @@ def model(
         results: what `sweep` returns, or what JSON made of it; the first is shown first.
         controls: name, choices, description and so on, as `describe` gives them, of what varies; of
             the settings that differ, if left out.
+        pictures: for each result, SVG by the kernel's name.
 
     Raises:
         ValueError: there are no results.
@@ -88,7 +97,10 @@ def model(
         "title": results[0]["title"],
         "controls": list(controls),
         "wanted": {"request": 0, "settings": dict(results[0]["settings"])},
-        "sweep": [fragments(data) for data in results],
+        "sweep": [
+            fragments(data, shown)
+            for data, shown in zip(results, pictures or [{}] * len(results), strict=True)
+        ],
     }
 
 

@@ -9,14 +9,24 @@ import traitlets
 
 from . import bench_html
 from .bench_ladder import Ladder
+from .bench_result import Result
 from .bench_session import Session, running_loop
 from .bench_subject import Settings, Subject
 from .figures import palette
+from .figures.bench_picture import picture
 from .source import KernelError, Value
 
 _HERE = files(__package__)
 CSS = palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_text("utf-8")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def pictures(result: Result) -> dict[str, str]:
+    """A picture of what each kernel of a result did, as SVG by the kernel's name."""
+    return {
+        entry: picture(report, result.rung or "", result.settings)
+        for entry, report in result.reports.items()
+    }
 
 
 class Bench(anywidget.AnyWidget):
@@ -123,7 +133,7 @@ class Bench(anywidget.AnyWidget):
             if session.result is not None and self.shown.get("request") != session.answered:
                 self.shown = {
                     "request": session.answered,
-                    **bench_html.fragments(session.result.data()),
+                    **bench_html.fragments(session.result.data(), pictures(session.result)),
                 }
                 self.past = bench_html.history(session.history)
             if session.result is not None:

@@ -23,7 +23,7 @@ LANES_A_STEP = 4
 _LEFT, _LANE, _WORD = 72, 27.0, 25.6
 _WORDS = SECTOR_BYTES // WORD
 _PER_ROW, _GAP = 4, 12
-_PANEL = 206
+_PANEL = 202
 
 
 class View(NamedTuple):

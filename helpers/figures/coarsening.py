@@ -17,8 +17,8 @@ from .runs import Run
 from .tiles import Look, counted, frame_of, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
-_HEIGHT, _SIDE = 418, 456
-_KT_Y, _S_Y, _COUNTS_Y = 82, 200, 338
+_HEIGHT, _SIDE = 411, 456
+_KT_Y, _S_Y, _COUNTS_Y = 80, 197, 332
 _TILES_X = 346
 
 

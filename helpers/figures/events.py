@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.simulator.report import AccessRecord, Report
+from helpers.simulator.report import BlockAccess, Report
 
 WORD = 4
 LANES = 32
@@ -112,14 +112,14 @@ def warp_accesses(
     Raises:
         SimulatorError: the report has no trace.
     """
-    orders: dict[int, list[AccessRecord]] = {}
-    place = block_place(block)
-    for a in report.iterate(line, kind=kind, space=space, block=place, warp=warp):
-        if most is not None and a.order not in orders and len(orders) >= most:
+    found: list[WarpAccess] = []
+    which = {"warp": warp, "kind": kind, "space": space, "line": line}
+    for a in report.of_block(block_place(block), **which):
+        if most is not None and len(found) >= most:
             break
         if array in (None, a.array):
-            orders.setdefault(a.order, []).append(a)
-    return [of_records(records) for records in orders.values()]
+            found.append(of_warp(a, warp))
+    return found
 
 
 def warp_access(report: Report, array: str | None = None, *, step: int = 0, **which) -> WarpAccess:
@@ -152,17 +152,14 @@ def block_place(block: tuple[int, ...] | int) -> Block:
     return (*wanted, 0, 0)[:3]
 
 
-def of_records(records: list[AccessRecord]) -> WarpAccess:
-    """The records of one warp's access put together."""
-    addresses = np.zeros(LANES, np.int64)
-    indices = np.zeros(LANES, np.intp)
-    active = np.zeros(LANES, np.bool_)
-    for a in records:
-        addresses[a.lane], indices[a.lane], active[a.lane] = a.address, a.index, True
-    a = records[0]
+def of_warp(access: BlockAccess, warp: int) -> WarpAccess:
+    """What one warp had in an access of its block."""
+    a, active = access, access.active[warp]
     return WarpAccess(
-        a.order, a.array, a.kind, a.space, a.line, a.bytes, addresses, indices, active
-    )
+        a.order, a.array, a.kind, a.space, a.line, a.bytes,
+        np.where(active, a.addresses[warp], 0),
+        np.where(active, a.indices[warp], 0).astype(np.intp), active,
+    )  # fmt: skip
 
 
 class Barriers:

@@ -11,7 +11,7 @@ from .palette import MATRIX_HUES
 from .parts import matrix
 from .plane import Plane
 
-_SIDE, _X, _Y = 404, 20, 8
+_SIDE, _X, _Y = 396, 20, 8
 _RIGHT = 500
 
 

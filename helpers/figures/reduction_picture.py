@@ -12,7 +12,7 @@ from .parts import Grid
 
 _LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 48, 132, 212
 _WIDTH = 820
-_HIGHEST = 420  # of the picture
+_HIGHEST = 411  # of the picture
 _CELL = 34  # height of an element; a word of shared memory is 4 pixels lower
 
 # The words of shared memory, and for those just stored what each was made of; None where all are

@@ -138,7 +138,7 @@ class _Film:
     def frame(self, way: str, step: int) -> Frame:
         n, cell = self.size, self.cell
         canvas = Canvas(
-            height=144 + n * cell + 40,
+            height=140 + n * cell + 36,
             label=f"{n} × {n} elements in shared memory, place = {self.map}.",
         )
         doing = f"row {step} goes in" if way == "in" else f"column {step} comes out"
@@ -146,7 +146,7 @@ class _Film:
         canvas.text(300, 32, f"place = {self.map}", size=18, mono=True)
         width = n * cell
         gap = (canvas.width - 3 * width - 110) / 2
-        rows, shared, out = (Grid(62 + i * (width + gap), 112, cell, cell, n, n) for i in range(3))
+        rows, shared, out = (Grid(62 + i * (width + gap), 110, cell, cell, n, n) for i in range(3))
         self._matrix(canvas, rows, way, step)
         self._shared(canvas, shared, way, step)
         self._output(canvas, out, way, step)

@@ -11,7 +11,7 @@ from .runs import Run, pieces
 from .tiles import Look, counted, frame_of, gauge, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 16, 200
-_HEIGHT = 416
+_HEIGHT = 411
 _LEFT, _TOP = 20, 28
 _WIDE, _HIGH = (236, 332), 162  # of Q, of Kᵀ and S; of each of them
 _PANEL = 628  # where the shared memory and the counts begin

@@ -176,20 +176,26 @@ class Report:
         self,
         block: tuple[int, int, int] = (0, 0, 0),
         *,
+        warp: int | None = None,
         kind: str | None = None,
         space: str | None = None,
+        line: int | None = None,
     ) -> Iterator[BlockAccess]:
-        """The accesses of one block, in order: faster than lane by lane.
+        """The accesses of one block, or one of its warps, in order: faster than lane by lane.
 
         Raises SimulatorError as `accesses` does.
         """
-        for access in self._trace(None, kind, space):
+        for access in self._trace(line, kind, space):
             layout = access.layout
             whole = _active(access)
             place = next((n for n in range(len(whole)) if layout.block_at(n) == block), None)
-            if place is None or not whole[place].any():
+            if place is None:
                 continue
             active = whole[place]
+            if warp is not None:
+                active = active & (np.arange(layout.warps) == warp)[:, None]
+            if not active.any():
+                continue
             shape = layout.bshape + (layout.warps, 32)
             addresses = np.broadcast_to(access.lanes, shape).reshape(whole.shape)[place]
             addresses = addresses.astype(np.int64)

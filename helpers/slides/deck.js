@@ -2,24 +2,28 @@
 
 const slides = document.querySelector(".reveal .slides");
 
-// A bench shows its source or the charts of all settings, in the same place.
+// A bench shows its source, the figure of its run or the charts of all settings, in the same place.
 function addViews(bench) {
-  if (!bench.querySelector(".bench-sweep")) return;
-  const buttons = ["Source", "All settings"].map((name, number) => {
+  const names = { source: "Source", figure: "Figure", charts: "All settings" };
+  if (!bench.querySelector(".bench-sweep")) delete names.charts;
+  if (!bench.querySelector(".bench-figure > svg")) delete names.figure;
+  if (Object.keys(names).length < 2) return;
+  const buttons = Object.entries(names).map(([view, name]) => {
     const button = make("button", "", name);
     button.type = "button";
-    button.onclick = () => show(number);
+    button.dataset.view = view;
+    button.onclick = () => show(view);
     return button;
   });
-  const show = (chosen) => {
-    bench.classList.toggle("bench-charts", chosen === 1);
-    buttons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === chosen)));
+  const show = (view) => {
+    bench.dataset.view = view;
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.view === view));
   };
   const views = make("div", "bench-view", ...buttons);
   views.setAttribute("role", "group");
   views.setAttribute("aria-label", "View");
   bench.append(views);
-  show(0);
+  show("source");
 }
 
 // The line at fault, or the one that counts most, is in sight when a bench comes up.

@@ -23,8 +23,10 @@ function pictureOf(block) {
   if (stage?.style.aspectRatio) ratio = Number(stage.style.aspectRatio.split("/")[0]);
   if (stage?.style.maxWidth) width = parseFloat(stage.style.maxWidth) / 1.4;
   const around = block.offsetHeight - (frame.offsetHeight ?? frame.clientHeight);
-  const sizes = [...image.querySelectorAll("[font-size]")].map(
-    (text) => parseFloat(text.getAttribute("font-size")));
+  // Of a player's frames the export knows, of another drawing its texts.
+  const known = block.querySelector("[data-smallest]")?.dataset.smallest;
+  const sizes = known ? [Number(known)] : [...image.querySelectorAll("text")].map(
+    (text) => parseFloat(text.getAttribute("font-size") ?? text.style.fontSize)).filter(Boolean);
   return { width, ratio, around, smallest: Math.min(Infinity, ...sizes) };
 }
 

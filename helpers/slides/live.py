@@ -85,6 +85,7 @@ def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> N
     """Give a bench the results of all settings of a few controls, for a page without Python."""
     from helpers import bench_html
     from helpers.bench import sweep_results
+    from helpers.bench_view import pictures
 
     from .sweep_chart import charts
 
@@ -95,13 +96,14 @@ def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> N
     sweep_results(session.subject, {}, settings, time=False)
     one = time.perf_counter() - began
     chosen = choose(controls, max(2, min(most, int(longest / max(one, 1e-3)))))
-    results = [result.data() for result in sweep_results(session.subject, chosen, settings)]
+    found = sweep_results(session.subject, chosen, settings)
+    results = [result.data() for result in found]
     described = [
         bench_html.describe(c.name, chosen[c.name], c.description, c.kind)
         for c in controls
         if c.name in chosen
     ]
-    state = bench_html.model(results, described)
+    state = bench_html.model(results, described, [pictures(result) for result in found])
     for fragment, chart in zip(state["sweep"], charts(results, list(chosen)), strict=True):
         fragment["head"] += chart
     session.close()

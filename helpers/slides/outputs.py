@@ -17,6 +17,8 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
 _SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
+# Of text in a drawing; what is lowered beside a letter may be smaller.
+_SIZE = re.compile(r'<(?:text|g)\b[^>]*?\bfont-size="([\d.]+)"')
 _FIGURE = re.compile(r"<svg\b|<img\b|<figure\b", re.I)
 
 
@@ -160,7 +162,12 @@ class Outputs:
     def _place(self, identity: str) -> str:
         """Where a widget is to stand."""
         self.embedded.append(identity)
-        return f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"></div>'
+        frames = self._widgets[identity].get("frames") or []
+        sizes = [float(n) for one in frames for n in _SIZE.findall(str(one.get("svg", "")))]
+        smallest = f' data-smallest="{min(sizes):g}"' if sizes else ""
+        return (
+            f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"{smallest}></div>'
+        )
 
     def _turned(self, identity: str, children: list[str]) -> Iterator[Shown]:
         """An `interact` with all its results: controls, and what they pick."""
