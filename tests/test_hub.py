@@ -299,6 +299,9 @@ def test_what_a_teacher_sets_counts(configure, tmp_path):
     write(tmp_path / "hub" / "config.py", "c.JupyterHub.port = 1234\nc.Spawner.mem_limit = '3G'\n")
     c = configure(HUB_IDLE="5", HUB_MEMORY="1G")
     assert c.JupyterHub.port == 1234 and c.Spawner.mem_limit == "3G"
+    (tmp_path / "hub" / "config.py").unlink()
+    assert configure().Spawner.mem_limit == "1G"
+    assert configure(HUB_MEMORY="0").Spawner.mem_limit == "0G"
     assert "--timeout=300" in c.JupyterHub.services[0]["command"]
     assert "--MappingKernelManager.cull_idle_timeout=300" in c.Spawner.args
 

@@ -93,7 +93,9 @@ c.Spawner.args = [
 ]
 c.Spawner.notebook_dir = "~/attention"  # as in student.py
 c.Spawner.default_url = "/lab/tree/notebooks"
-c.Spawner.mem_limit = os.environ.get("HUB_MEMORY") or "2G"  # of each process; student.py sets it
+# Of each process; student.py sets it. JupyterHub wants a unit, even of nothing.
+memory = os.environ.get("HUB_MEMORY") or "2G"
+c.Spawner.mem_limit = "0G" if memory == "0" else memory
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": str(COURSE / "tools" / "jupyter"),
     "JUPYTER_PATH": str(COURSE / "tools" / "jupyter"),  # colours cells that begin with %%kernel
