@@ -69,6 +69,23 @@ def test_runs_without_error_or_noise(path, executed):
         assert what in shown
 
 
+@each_notebook
+def test_each_control_changes_what_is_shown(path, executed):
+    """Of every `interact`: two settings that differ in that control alone show different things."""
+    done = executed(path)
+    for held in done.choices.values():
+        shown = {}
+        for result in done.widgets[held]["results"]:
+            settings = tuple(sorted(result["settings"].items()))
+            shown[settings] = repr({k: v for k, v in result.items() if k != "settings"})
+        for control in done.widgets[held]["controls"]:
+            name, by_others = control["name"], {}
+            for settings, content in shown.items():
+                others = tuple(pair for pair in settings if pair[0] != name)
+                by_others.setdefault(others, set()).add(content)
+            assert max(map(len, by_others.values())) > 1 or len(control["choices"]) < 2, name
+
+
 @pytest.mark.gpu
 @each_notebook
 def test_runs_through_cupy(path):
