@@ -27,7 +27,7 @@ lab: ## open the chapters in JupyterLab
 	@$(BIN)/python tools/lab.py $(ARGS)
 
 test: ## run all tests
-	$(call install,lab slides test)
+	$(call install,lab slides hub test)
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 

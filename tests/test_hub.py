@@ -401,7 +401,8 @@ def test_memory_is_counted_for_the_student_whose_process_it_is():
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    importlib.util.find_spec("jupyterhub") is None, reason="JupyterHub is not installed: `make hub`"
+    importlib.util.find_spec("jupyterhub") is None,
+    reason="JupyterHub is not installed: `make test` does",
 )
 def test_a_student_runs_a_chapter_through_the_hub(tmp_path):
     log = tmp_path / "hub.log"

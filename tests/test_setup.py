@@ -68,9 +68,8 @@ def test_constraints_hold_every_dependency_of_the_project(extra):
 
 def test_constraints_hold_everything_that_is_installed_with_the_project():
     pinned, seen, missing = pins(), set(), []
-    waiting = [
-        Requirement(line) for line in [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["test"]]
-    ]
+    installed = [PROJECT["dependencies"], *(EXTRAS[name] for name in ("lab", "hub", "test"))]
+    waiting = [Requirement(line) for lines in installed for line in lines]
     while waiting:
         wanted = waiting.pop()
         key = (canonicalize_name(wanted.name), tuple(sorted(wanted.extras)))
