@@ -324,6 +324,32 @@ def test_the_students_folder_is_the_same_in_both_files(configure):
     assert configure().Spawner.notebook_dir == f"~/{student.COPY}"
 
 
+# The teacher's page
+
+
+def test_the_teachers_page_knows_every_chapter_and_every_exercise():
+    """Minutes follow from the slides by the page's own rule, within a fifth."""
+    from helpers.exercises import EXERCISES
+
+    rows = re.findall(
+        r"^\| (\d\d) .* \| (\d+) min \| (?:(\d+) min|–) \| (.*) \|$",
+        (ROOT / "TEACHING.md").read_text(),
+        re.M,
+    )
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert [row[0] for row in rows] == [path.name[:2] for path in notebooks]
+    for (number, minutes, practice, listed), path in zip(rows, notebooks, strict=True):
+        exercises = [e for e in EXERCISES if e.chapter == int(number)]
+        assert int(practice or 0) == 10 * len(exercises), number
+        assert not exercises or listed == "; ".join(e.title for e in exercises)
+        cells = json.loads(path.read_text())["cells"]
+        starts = [cell["metadata"].get("slideshow", {}).get("slide_type") for cell in cells]
+        texts = "".join("".join(cell["source"]) + "\n" for cell in cells)
+        estimate = 1.5 * (starts.count("slide") + starts.count("subslide"))
+        estimate += 3 * len(re.findall(r"^## (?:Tweak|Try)", texts, re.M))
+        assert int(minutes) == pytest.approx(estimate, rel=0.2), path.name
+
+
 # The rehearsal
 
 
