@@ -14,7 +14,7 @@ from .parts import Grid
 from .products import run_coarsened, run_tiled
 from .replay import BlockReplay, Phase, replay, run_columns
 from .runs import Run
-from .tiles import Look, counted, frame_of, short, value_grid
+from .tiles import RESULT_LOOKS, counted, frame_of, operand_grid, shared_grid, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
 _HEIGHT, _SIDE = 411, 456
@@ -124,19 +124,11 @@ class _Side:
 
     def _operand(self, canvas, name, title, x, y, shape, flat, held, fresh) -> None:
         hue = MATRIX_HUES[name]
-        values = self.run.arrays[name].reshape(-1)
-        whole = all(float(v).is_integer() for v in values)
-        looks = {
-            "other": Look("faint", "grid", "muted"),
-            "tile": Look(f"{hue}-fill", hue, "ink", bold=True),
-        }
-        grid = value_grid(
-            canvas, x, y, shape, self.cell, looks,
-            lambda i, j: "tile" if (name, flat(i, j)) in held else "other",
-            lambda i, j: short(values[flat(i, j)], whole),
-        )  # fmt: skip
+        grid, tile = operand_grid(
+            canvas, name, self.run.arrays[name], x, y, shape, self.cell, flat, held
+        )
+        frame_of(canvas, grid, tile, hue, 2)
         places = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
-        frame_of(canvas, grid, [p for p in places if (name, flat(*p)) in held], hue, 2)
         read = [p for p in places if (name, flat(*p)) in fresh]
         frame_of(canvas, grid, read, "ink", 4)
         canvas.text(x, y - 9, title, size=18, bold=True, fill=hue)
@@ -158,14 +150,9 @@ class _Side:
                 return short(step.finished[at], step.finished[at].is_integer())
             return short(phase.partial[at], self.whole) if at in phase.partial else ""
 
-        looks = {
-            "empty": Look(None, "grid", dash="3 3"),
-            "mine": Look(None, "purple", dash="3 3"),
-            "sum": Look("faint", "purple"),
-            "stored": Look("purple-fill", "purple", bold=True),
-        }
-        grid = value_grid(canvas, x, y, (self.N, columns), self.cell, looks, look_of, text_of,
-                          "−9.5")  # fmt: skip
+        grid = value_grid(
+            canvas, x, y, (self.N, columns), self.cell, RESULT_LOOKS, look_of, text_of, "−9.5"
+        )
         frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
         frame_of(canvas, grid, [divmod(at, columns) for at in phase.touched], "ink", 3)
         canvas.text(x, y - 9, "S", size=18, bold=True, fill="purple")
@@ -178,24 +165,7 @@ class _Side:
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
             held = phase.shared[array]
             y = _KT_Y + place * 126
-            source = next((h.source[0] for h in held.values() if h.source), "K" if place else "Q")
-            hue = MATRIX_HUES.get(source, "gray")
-            looks = {
-                "empty": Look(None, "grid", dash="3 3"),
-                "zero": Look("faint", "grid", "muted", dash="3 3"),
-                "copy": Look(f"{hue}-fill", hue, bold=True),
-            }
-
-            def look_of(i, j, held=held):
-                word = held.get(i * edge + j)
-                return "empty" if word is None else "copy" if word.source else "zero"
-
-            def text_of(i, j, held=held):
-                word = held.get(i * edge + j)
-                return "" if word is None else short(word.value, word.value.is_integer())
-
-            grid = value_grid(canvas, x, y, (edge, edge), cell, looks, look_of, text_of, "−9")
-            canvas.text(x, y - 9, array, mono=True, bold=True, fill=hue)
+            grid = shared_grid(canvas, array, held, x, y, edge, cell, "K" if place else "Q", "−9")
             if phase.kind == "load":
                 new = array in phase.fresh
                 if new:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from html import escape
 from typing import NamedTuple
 
+import numpy as np
 from svg import G, Text
 
 from .draw import MONO, NORMAL, SMALL, SMALLEST, Canvas, number, text_width
-from .palette import colour
+from .palette import MATRIX_HUES, colour
 from .parts import Grid
+from .replay import Held
 
 Cell = tuple[int, int]
 
@@ -23,6 +25,15 @@ class Look(NamedTuple):
     ink: str = "ink"
     bold: bool = False
     dash: str | None = None
+
+
+# Of a result: what others compute, what the block at work computes, its sums so far, what is done.
+RESULT_LOOKS = {
+    "empty": Look(None, "grid", dash="3 3"),
+    "mine": Look(None, "purple", dash="3 3"),
+    "sum": Look("faint", "purple"),
+    "stored": Look("purple-fill", "purple", bold=True),
+}
 
 
 def value_grid(
@@ -60,6 +71,82 @@ def value_grid(
             _centred([(*grid.centre(*p), texts[p]) for p in groups[name] if texts[p]], size, look)
         )
     return grid
+
+
+def operand_grid(
+    canvas: Canvas,
+    name: str,
+    values: np.ndarray,
+    x: float,
+    y: float,
+    shape: tuple[int, int],
+    cell: tuple[float, float],
+    flat: Callable[[int, int], int],
+    held: Container[tuple[str, int]],
+) -> tuple[Grid, list[Cell]]:
+    """Q or Kᵀ in its hue, with what is held in shared memory set off; the grid and those cells.
+
+    Args:
+        name: of the array.
+        values: its elements.
+        shape, cell: as for `value_grid`.
+        flat: gives the place in `values` of (row, column).
+        held: (array, place) of the elements that have a copy in shared memory.
+    """
+    hue, values = MATRIX_HUES[name], values.reshape(-1)
+    whole = all(float(v).is_integer() for v in values)
+    places = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
+    tile = {place for place in places if (name, flat(*place)) in held}
+    looks = {
+        "other": Look("faint", "grid", "muted"),
+        "tile": Look(f"{hue}-fill", hue, "ink", bold=True),
+    }
+    grid = value_grid(
+        canvas, x, y, shape, cell, looks,
+        lambda i, j: "tile" if (i, j) in tile else "other",
+        lambda i, j: short(values[flat(i, j)], whole),
+    )  # fmt: skip
+    return grid, sorted(tile)
+
+
+def shared_grid(
+    canvas: Canvas,
+    array: str,
+    held: Mapping[int, Held],
+    x: float,
+    y: float,
+    edge: int,
+    cell: tuple[float, float],
+    usual: str,
+    widest: str = "",
+) -> Grid:
+    """A square tile in shared memory under its name, in the hue of the matrix it is a copy of.
+
+    Args:
+        array: its name.
+        held: what it holds, by place; zeros past the matrices' edges have no source.
+        edge: rows and columns.
+        cell, widest: as for `value_grid`.
+        usual: the matrix whose hue it takes while it holds no copy.
+    """
+    source = next((word.source[0] for word in held.values() if word.source), usual)
+    hue = MATRIX_HUES.get(source, "gray")
+    looks = {
+        "empty": Look(None, "grid", dash="3 3"),
+        "zero": Look("faint", "grid", "muted", dash="3 3"),
+        "copy": Look(f"{hue}-fill", hue, bold=True),
+    }
+
+    def look_of(i: int, j: int) -> str:
+        word = held.get(i * edge + j)
+        return "empty" if word is None else "copy" if word.source else "zero"
+
+    def text_of(i: int, j: int) -> str:
+        word = held.get(i * edge + j)
+        return "" if word is None else short(word.value, word.value.is_integer())
+
+    canvas.text(x, y - 9, array, mono=True, bold=True, fill=hue)
+    return value_grid(canvas, x, y, (edge, edge), cell, looks, look_of, text_of, widest)
 
 
 def _size(texts: list[str], cell: tuple[float, float]) -> float | None:

@@ -8,7 +8,16 @@ from .parts import Grid
 from .products import NaiveReads, run_naive, run_tiled
 from .replay import BlockReplay, Phase, replay, run_columns
 from .runs import Run, pieces
-from .tiles import Look, counted, frame_of, gauge, short, value_grid
+from .tiles import (
+    RESULT_LOOKS,
+    counted,
+    frame_of,
+    gauge,
+    operand_grid,
+    shared_grid,
+    short,
+    value_grid,
+)  # fmt: skip
 
 MOST_ELEMENTS, MOST_STEPS = 16, 200
 _HEIGHT = 411
@@ -168,22 +177,10 @@ class _Film:
         return [c for c in cells if c[0] < grid.rows and c[1] < grid.columns]
 
     def _matrix(self, canvas, name, x, y, shape, wide, flat, held, step) -> Grid:
-        values = self.run.arrays[name].reshape(-1)
-        hue = MATRIX_HUES[name]
-        looks = {
-            "other": Look("faint", "grid", "muted"),
-            "tile": Look(f"{hue}-fill", hue, "ink", bold=True),
-        }
-        whole = all(float(v).is_integer() for v in values)
-        grid = value_grid(
-            canvas, x, y, shape, (wide, self.high), looks,
-            lambda i, j: "tile" if (name, flat(i, j)) in held else "other",
-            lambda i, j: short(values[flat(i, j)], whole),
-        )  # fmt: skip
-        tile = [
-            (i, j) for i in range(shape[0]) for j in range(shape[1]) if (name, flat(i, j)) in held
-        ]
-        frame_of(canvas, grid, tile, hue, 4 if step == "load" else 2)
+        grid, tile = operand_grid(
+            canvas, name, self.run.arrays[name], x, y, shape, (wide, self.high), flat, held
+        )
+        frame_of(canvas, grid, tile, MATRIX_HUES[name], 4 if step == "load" else 2)
         return grid
 
     def _result(self, canvas, x, y, block, phase, step, partial) -> Grid:
@@ -204,15 +201,9 @@ class _Film:
                 return short(float(self.run.arrays["S"].flat[at]), False)
             return short(partial[at], self.whole) if at in partial else ""
 
-        looks = {
-            "empty": Look(None, "grid", dash="3 3"),
-            "mine": Look(None, "purple", dash="3 3"),
-            "sum": Look("faint", "purple"),
-            "stored": Look("purple-fill", "purple", bold=True),
-        }
         grid = value_grid(
-            canvas, x, y, (self.N, columns), (self.wide[1], self.high), looks, look_of, text_of,
-            "−9.9",
+            canvas, x, y, (self.N, columns), (self.wide[1], self.high), RESULT_LOOKS, look_of,
+            text_of, "−9.9",
         )  # fmt: skip
         frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
         canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
@@ -226,26 +217,9 @@ class _Film:
         width = min(36.0, 148 / edge)
         height = min(30.0, 120 / edge)
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
-            held = phase.shared[array]
             x, y = _PANEL + place * 170, _TOP + 28
-            source = next((h.source[0] for h in held.values() if h.source), "Q" if place else "K")
-            hue = MATRIX_HUES.get(source, "gray")
-            looks = {
-                "empty": Look(None, "grid", dash="3 3"),
-                "zero": Look("faint", "grid", "muted", dash="3 3"),
-                "copy": Look(f"{hue}-fill", hue, bold=True),
-            }
-
-            def look_of(i, j, held=held):
-                cell = held.get(i * edge + j)
-                return "empty" if cell is None else "copy" if cell.source else "zero"
-
-            def text_of(i, j, held=held):
-                cell = held.get(i * edge + j)
-                return "" if cell is None else short(cell.value, cell.value.is_integer())
-
-            canvas.text(x, y - 9, array, mono=True, bold=True, fill=hue)
-            grid = value_grid(canvas, x, y, (edge, edge), (width, height), looks, look_of, text_of)
+            grid = shared_grid(canvas, array, phase.shared[array], x, y, edge, (width, height),
+                               "Q" if place else "K")  # fmt: skip
             if step == "barrier":
                 canvas.rect(x - 5, y - 5, grid.width + 10, grid.height + 10, r=4, stroke="ink",
                             weight=4)  # fmt: skip
