@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from ..kernels import Kernel, load_kernel
-from ..simulator.source_text import has_computed_include, includes
+from ..simulator.source_text import has_computed_include, includes, mask
 from ..source import Parameter, kernel_functions, parameters
 from .spec import Case, Exercise
 
@@ -53,6 +54,8 @@ def read_answer(exercise: Exercise, source) -> str:
             f"An answer is a text of CUDA C or the path of a .cu file, not {type(source).__name__}."
         )
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if text.startswith("%%"):  # a whole cell, as one copies it
+        text = f"// {text}"
     if "\0" in text:
         raise Refused(
             "The answer holds a zero byte, which no source text does: save it as UTF-8.",
@@ -114,6 +117,27 @@ def refuse_includes(exercise: Exercise, text: str) -> None:
         raise Refused("An #include of the answer names its file by a macro: write the name out.")
 
 
+_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)(?:[ \t]|\\\n)*(?P<what>line\b|\d)", re.MULTILINE)
+_CLUSTER = re.compile(r"\b__cluster_dims__\b")
+
+
+def refuse_directives(text: str) -> None:
+    """Raise Refused for what would make lines or launches others than they are."""
+    code = mask(text)
+    if found := _DIRECTIVE.search(code):
+        line = code.count("\n", 0, found.start()) + 1
+        raise Refused(
+            f"Line {line} gives the lines below it other numbers, so that nobody could tell where "
+            "a fault lies: take this directive out.",
+            line,
+        )
+    if found := _CLUSTER.search(code):
+        line = code.count("\n", 0, found.start()) + 1
+        raise Refused(
+            f"Line {line} asks for clusters, and the check launches none: take it out.", line
+        )
+
+
 def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
     """The kernel of an answer with the parameters that the exercise and the case set.
 
@@ -129,9 +153,11 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
     own = parameters(text, file)
     missing = [name for name in known if name not in own]
     if missing and exercise.entry in kernel_functions(text, file):
+        used = re.search(rf"\b{missing[0]}\b", mask(text))
         raise Refused(
             f"The check sets {missing[0]}, which the answer no longer declares: put back the lines "
-            f"from #ifndef {missing[0]} to its #endif, the comment with its choices as well."
+            f"from #ifndef {missing[0]} to its #endif, the comment with its choices as well.",
+            text.count("\n", 0, used.start()) + 1 if used else None,
         )
     with tempfile.TemporaryDirectory(prefix="answer_") as folder:
         path = Path(folder) / file
@@ -149,7 +175,9 @@ def declared(exercise: Exercise) -> dict[str, Parameter]:
 def refuse_signature(exercise: Exercise, kernel: Kernel, solution: Kernel) -> None:
     """Raise Refused if the kernel takes other arguments than the solution."""
     wanted = [(a.pointer, a.dtypes, a.vector) for a in solution.arguments]
-    if [(a.pointer, a.dtypes, a.vector) for a in kernel.arguments] == wanted:
+    alike = [(a.pointer, a.dtypes, a.vector) for a in kernel.arguments] == wanted
+    names, own = ([a.name for a in k.arguments] for k in (solution, kernel))
+    if alike and (own == names or sorted(own) != sorted(names)):
         return
     called = ", ".join(a.declaration for a in solution.arguments)
     has = ", ".join(a.declaration for a in kernel.arguments) or "nothing"

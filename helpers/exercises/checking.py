@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
 
 from ..bench_refusal import refusal_of
 from ..bench_subject import Launch
 from ..kernels import Kernel
+from ..panels.brackets import unmatched
 from ..panels.difference import Difference
 from ..panels.errors import panel_of
 from ..panels.numbers import short
 from ..simulator.compile_errors import parse_log
 from ..simulator.errors import SimulatorError
 from ..simulator.findings import Finding
+from ..simulator.source_text import mask
 from ..source import KernelError
-from .answer import Refused, body, kernel_of, read_answer, refuse_includes, refuse_signature
-from .goals import amount, bound_of, busiest, lines_of, measured
+from .answer import (
+    Refused,
+    body,
+    kernel_of,
+    read_answer,
+    refuse_directives,
+    refuse_includes,
+    refuse_signature,
+)
+from .goals import OTHER_WAYS, busiest, lines_of, met, missed
+from .slips import slips, slips_of_text
 from .spec import Case, Exercise
-from .trial import simulate, time_on_gpu, wrong_on_gpu
+from .trial import MOST_LOCAL, Kept, local_bytes, simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
 _GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
+_CLUES = 2  # that are told at a time
 
 
 def run(exercise: Exercise, source=None) -> Verdict:
@@ -60,7 +73,7 @@ class _Check:
         self.steps: list[Step] = []
         self.text, self.log, self.todo = "", "", ""
         self.lines: tuple[int, ...] = ()
-        self.printed = io.StringIO()
+        self.printed = Kept(_PRINTED)
         self.waiting = Waiting(exercise.name)
         self.findings: list[Finding] = []
         self.report = None  # of the case at which the goals are looked at
@@ -90,10 +103,11 @@ class _Check:
             self.lines,
             self.text,
             self.log,
-            self.printed.getvalue()[:_PRINTED],
+            self.printed.told(),
         )
 
     def run(self, source) -> None:
+        exercise = self.exercise
         try:
             self.compile(source)
             self.be_right()
@@ -106,11 +120,18 @@ class _Check:
         except Refused as error:
             self.fails(str(error), [error.line])
         except KernelError as error:
-            self.fails(str(error))
+            todo = ""
+            if "has no kernel" in str(error):
+                todo = f"The check calls {exercise.entry}: the kernel has to have this name."
+            self.fails(str(error), self.lines_named(str(error)), todo)
         except SimulatorError as error:
             self.log = error.log or ""
-            message = panel_of(error).said[0] if self.log else str(error)
-            self.fails(message, self.lines_of(error))
+            panel = panel_of(error)
+            lines, todo = self.lines_of(error), [panel.todo]
+            for found, sentence in slips_of_text(self.text) if self.log else ():
+                lines += found
+                todo.append(sentence)
+            self.fails(panel.said[0], lines, " ".join(filter(None, todo)))
         except MemoryError:
             self.fails("The kernel asks for more memory than this machine has: look at the arrays.")
         except RecursionError:
@@ -127,12 +148,15 @@ class _Check:
         self.waiting.at(COMPILES)
         self.text = read_answer(exercise, source)
         refuse_includes(exercise, self.text)
+        refuse_directives(self.text)
         self.kernels: list[Kernel] = []
         for case in exercise.cases:
             kernel = kernel_of(exercise, self.text, case)
             refuse_signature(exercise, kernel, kernel_of(exercise, exercise.solution, case))
             refuse_launch(exercise, case, kernel)
             self.kernels.append(kernel)
+        case = exercise.unseen(self.text)
+        self.unseen = case, kernel_of(exercise, self.text, case)
         self.passes("The code compiles.")
 
     def be_right(self) -> None:
@@ -153,6 +177,14 @@ class _Check:
                 )
             if outcome.wrong:
                 self.explain(case, kernel, outcome.wrong)
+        if self.findings:
+            return
+        case, kernel = self.unseen
+        self.waiting.at(f"{RIGHT}, {in_words(case)}")
+        outcome = simulate(exercise, case, kernel, count=bool(exercise.goals), quiet=True)
+        self.unseen_report = outcome.report
+        if outcome.wrong:
+            self.explain(case, kernel, outcome.wrong)
 
     def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
         """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
@@ -163,6 +195,9 @@ class _Check:
                 self.fails(message, gaps, "Nothing is filled in yet.")
         if self.findings:
             self.fails(f"{message} A clue: {self.findings[0]}", self.findings[0].lines)
+        if clues := slips(kernel, math.isnan(wrong.got)):
+            lines = [line for found, _ in clues[:_CLUES] for line in found]
+            self.fails(message, lines, " ".join(sentence for _, sentence in clues[:_CLUES]))
         report = simulate(self.exercise, case, kernel, count=True, quiet=True).report
         stores = [
             line
@@ -170,7 +205,7 @@ class _Check:
             if line and counts.get("global_store_requests")
         ]
         if not stores:
-            self.fails(message, todo="No line of the kernel stores anything to global memory.")
+            self.fails(message, todo="No thread came to a line that stores to global memory.")
         which = "line stores" if len(stores) == 1 else "lines store"
         self.fails(message, stores, f"The marked {which} the result. {wrong.advice}")
 
@@ -209,12 +244,14 @@ class _Check:
     def in_another_order(self) -> str:
         """What is wrong, in a sentence, if one warp runs after the other between barriers."""
         exercise = self.exercise
-        # A race that is there may hide in the first order.
-        orders = {"warps": "one warp runs after the other"}
-        if self.findings:
-            orders["warps_reversed"] = "the last warp runs first"
-        for schedule, order in orders.items():
-            for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+        orders = {
+            "warps": "one warp runs after the other",
+            "warps_reversed": "the last warp runs first",
+        }
+        for turn, (schedule, order) in enumerate(orders.items()):
+            for n, (case, kernel) in enumerate(zip(exercise.cases, self.kernels, strict=True)):
+                if not self.findings and n % 2 != turn:
+                    continue  # each case in one order; a race that is there may hide in one
                 self.waiting.at(f"{NO_RACE}, {in_words(case)}")
                 wrong = simulate(
                     exercise, case, kernel, count=False, schedule=schedule, quiet=True
@@ -232,21 +269,21 @@ class _Check:
             case = exercise.counted
             kernel = kernel_of(exercise, self.text, case)
             self.report = simulate(exercise, case, kernel, count=True, quiet=True).report
-        kernel = kernel_of(exercise, self.text, exercise.counted or exercise.cases[-1])
-        said = []
-        for goal in exercise.goals:
-            bound = bound_of(exercise, goal)
-            lines = lines_of(goal, kernel)
-            value = measured(goal, self.report, lines)
-            where = f" in line {lines[0]}" if lines else ""
-            if value > bound * (1 + 1e-9):
+        case = exercise.counted or exercise.cases[-1]
+        seen = case, kernel_of(exercise, self.text, case), self.report
+        for case, kernel, report in (seen, (*self.unseen, self.unseen_report)):
+            for goal in (*exercise.goals, *OTHER_WAYS):
+                if sentence := missed(exercise, goal, case, kernel, report):
+                    if case is not seen[0]:
+                        sentence = f"With {in_words(case)}: {sentence}"
+                    self.fails(sentence, lines_of(goal, kernel) or busiest(goal, report))
+        code = "".join(mask(self.text).split())
+        for text in exercise.keeps:
+            if "".join(text.split()) not in code:
                 self.fails(
-                    f"{amount(value)} {goal.words}{where}, and {amount(bound)} would do. "
-                    f"{goal.said}",
-                    lines or busiest(goal, self.report),
+                    f"The goal is met, but not by what this exercise is about: put back {text}"
                 )
-            said.append(f"{amount(value)} {goal.words}{where}, at most {amount(bound)}")
-        self.passes(f"{'; '.join(said)}.")
+        self.passes(f"{'; '.join(met(exercise, goal, *seen) for goal in exercise.goals)}.")
 
     def be_timed(self) -> None:
         if TIME not in self.names:
@@ -275,7 +312,17 @@ class _Check:
             for found in parse_log(self.log)
             if found.severity == "error" and found.file == f"{self.exercise.name}.cu"
         ]
+        if not own and self.log and (bracket := unmatched(self.text)):
+            return [bracket[0]]
         return own or [error.line]
+
+    def lines_named(self, message: str) -> list[int]:
+        """The line that a message names, or that of the kernel, if it is the kernel's name."""
+        if found := re.search(r"\blines? (\d+)", message):
+            return [int(found[1])]
+        code = mask(self.text)
+        found = re.search(rf"\b{self.exercise.entry}\b|__global__", code)
+        return [code.count("\n", 0, found.start()) + 1] if found else []
 
     def sizes(self) -> str:
         return "with " + "; ".join(in_words(case) for case in self.exercise.cases)
@@ -283,12 +330,9 @@ class _Check:
     @contextlib.contextmanager
     def printing(self):
         """What the kernel prints is kept for the verdict, of the first case that prints."""
-        if self.printed.getvalue():
-            with contextlib.redirect_stdout(io.StringIO()):
-                yield
-        else:
-            with contextlib.redirect_stdout(self.printed):
-                yield
+        sink = io.StringIO() if self.printed.getvalue() else self.printed
+        with contextlib.redirect_stdout(sink):
+            yield
 
 
 def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
@@ -296,12 +340,18 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
 
     Raises:
         SimulatorError: of kind `compile`.
-        Refused: too much shared memory, or promises that the launch does not keep.
+        Refused: too much shared or local memory, or promises that the launch does not keep.
     """
     grid, block, shared = exercise.launch(case, kernel)
     reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
     if reason:
         raise Refused(reason)
+    local = local_bytes(kernel)
+    if local > MOST_LOCAL:
+        raise Refused(
+            f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
+            f"{MOST_LOCAL:,} at most."
+        )
 
 
 def first_line(error: Exception) -> str:

@@ -5,18 +5,52 @@ from __future__ import annotations
 from ..kernels import Kernel
 from ..source import KernelError
 from .answer import kernel_of
-from .spec import Exercise, Goal
+from .spec import Case, Exercise, Goal
 from .trial import solved
 
+# Ways to move data that the other counters do not see: an answer may use them as the solution does.
+OTHER_WAYS = tuple(
+    Goal(counter, "Loads and stores are counted in this exercise: use them.", name=name)
+    for counter, name in (
+        ("global_atomic_requests", "atomic operations of a warp on global memory"),
+        ("shared_atomic_instructions", "atomic operations of a warp on shared memory"),
+        ("cp_async_instructions", "cp.async instructions of a warp"),
+    )
+)
 
-def bound_of(exercise: Exercise, goal: Goal) -> float:
-    """What a counter may come to: the goal's number, or the solution's with its slack."""
+
+def bound_of(exercise: Exercise, goal: Goal, case: Case) -> float:
+    """What a counter may come to at a case: the goal's number, or a factor on the solution's."""
     if goal.at_most is not None:
         return goal.at_most
-    case = exercise.counted or exercise.cases[-1]
     kernel = kernel_of(exercise, exercise.solution, case)
     report = solved(exercise, tuple(case.items()))
-    return goal.slack * measured(goal, report, lines_of(goal, kernel))
+    factor = goal.slack if goal.at_least is None else goal.at_least
+    return factor * measured(goal, report, lines_of(goal, kernel))
+
+
+def missed(exercise: Exercise, goal: Goal, case: Case, kernel: Kernel, report) -> str:
+    """What is said of a goal that is missed, or ''."""
+    bound = bound_of(exercise, goal, case)
+    lines = lines_of(goal, kernel)
+    value = measured(goal, report, lines)
+    where = f" in line {lines[0]}" if lines else ""
+    if goal.at_least is not None:
+        if value >= bound * (1 - 1e-9):
+            return ""
+        return f"{amount(value)} {goal.words}{where}, and {amount(bound)} are expected. {goal.said}"
+    if value <= bound * (1 + 1e-9):
+        return ""
+    return f"{amount(value)} {goal.words}{where}, and {amount(bound)} would do. {goal.said}"
+
+
+def met(exercise: Exercise, goal: Goal, case: Case, kernel: Kernel, report) -> str:
+    """What is said of a goal that is met."""
+    lines = lines_of(goal, kernel)
+    where = f" in line {lines[0]}" if lines else ""
+    value, bound = measured(goal, report, lines), bound_of(exercise, goal, case)
+    most = "at most" if goal.at_least is None else "at least"
+    return f"{amount(value)} {goal.words}{where}, {most} {amount(bound)}"
 
 
 def lines_of(goal: Goal, kernel: Kernel) -> list[int]:

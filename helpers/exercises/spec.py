@@ -6,6 +6,7 @@ import difflib
 import functools
 import re
 import textwrap
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import KERNELS, Kernel
-from ..source import KernelError, Value, read
+from ..source import KernelError, Value, parameters, read
 
 FOLDER = KERNELS / "exercises"
 MARKER = "//!"
@@ -35,6 +36,8 @@ class Goal:
             follow the numbers, as in "Q's tile is loaded again for every tile of S."
         at_most: the bound; None means what the solution has, times `slack`.
         slack: factor on the solution's count.
+        at_least: a part of the solution's count, and then it is the least that is wanted, with no
+            upper bound: 0.5 is half of what the solution has.
         per: another counter to divide by, such as `shared_load_requests`; empty for none.
         line: text of a line to look at alone; where the student's code has no such line, or is
             empty, the whole kernel is looked at.
@@ -45,6 +48,7 @@ class Goal:
     said: str
     at_most: float | None = None
     slack: float = 1.0
+    at_least: float | None = None
     per: str = ""
     line: str = ""
     name: str = ""
@@ -83,6 +87,9 @@ class Exercise:
         counted: the case at which the goals are looked at; the last one if None.
         timed: the case that is timed on a GPU; nothing is timed if None.
         parameters: values of the file's parameters for all cases.
+        keeps: texts that the answer has to keep, blanks apart, since the goals alone could be met
+            without what the exercise is about.
+        unlike: values that parameters take in the case that no answer is made for, if not any.
         max_steps: instructions that a batch may take before a loop counts as endless.
     """
 
@@ -102,7 +109,27 @@ class Exercise:
     counted: Case | None = None
     timed: Case | None = None
     parameters: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    keeps: tuple[str, ...] = ()
+    unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     max_steps: int = 200_000
+
+    def unseen(self, text: str) -> Case:
+        """A case that an answer cannot be made for: larger than all others, and its text decides.
+
+        Parameters take a value that no other case has, if there is one.
+        """
+        seed = zlib.crc32(text.encode("utf-8", "replace")) % 2
+        known = parameters(self.solution, self.file.name)
+        case: dict[str, Value] = {}
+        for n, name in enumerate(dict.fromkeys([name for c in self.cases for name in c])):
+            if name not in known:
+                case[name] = max(c[name] for c in self.cases if name in c) + 1 + 3 * seed + n
+        for name, parameter in known.items():
+            seen = {c.get(name, parameter.default) for c in self.cases}
+            new = [choice for choice in parameter.choices if choice not in seen]
+            choices = new or parameter.choices
+            case[name] = self.unlike.get(name, choices[seed % len(choices)])
+        return case
 
     @property
     def file(self) -> Path:

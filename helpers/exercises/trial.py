@@ -15,9 +15,12 @@ from ..arguments import checked, launch_shape
 from ..kernels import Kernel
 from ..panels.difference import Difference, difference
 from ..panels.poison import poison
+from ..simulator.compiler import compile_ptx
+from ..simulator.launch import prepare
 from .answer import kernel_of
 from .spec import Case, Exercise
 
+MOST_LOCAL = 512 << 10  # bytes of local memory of a thread (CUDA C++ programming guide)
 _MORE_STEPS = 32  # one warp after another takes so many times the steps, at most
 
 
@@ -130,14 +133,47 @@ def _poisoned(inputs: dict[str, Any], outputs) -> dict[str, Any]:
     return values
 
 
-@functools.lru_cache(maxsize=32)
+class Kept(io.StringIO):
+    """What a kernel prints, up to so many characters."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most, self.more = most, False
+
+    def write(self, text: str) -> int:
+        """Keep what there is room for."""
+        room = self.most - self.tell()
+        self.more |= len(text) > room
+        super().write(text[: max(0, room)])
+        return len(text)
+
+    def told(self) -> str:
+        """The text, control characters written out, and whether there was more."""
+        text = "".join(
+            c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in self.getvalue()
+        )
+        return f"{text}\n... and more, which is not kept." if self.more else text
+
+
+def local_bytes(kernel: Kernel) -> int:
+    """Bytes of local memory that the arrays of a thread take, in all functions."""
+    module = prepare(compile_ptx(kernel.code, kernel.options)).module
+    return sum(
+        variable.size
+        for function in module.functions.values()
+        for variable in function.variables.values()
+        if variable.space == "local"
+    )
+
+
+@functools.lru_cache(maxsize=64)
 def _problem(exercise: Exercise, case: tuple) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Arguments of a case, and what each output should hold."""
     inputs = exercise.arguments(dict(case))
     return inputs, exercise.expected(dict(case), inputs)
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=64)
 def solved(exercise: Exercise, case: tuple):
     """The report of the solution at a case."""
     kernel = kernel_of(exercise, exercise.solution, dict(case))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import re
 import traceback
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from helpers.simulator.compile_errors import Diagnostic, compile_error, hint_of,
 from helpers.simulator.errors import Interrupted, SimulatorError
 from helpers.simulator.source_text import mask, numbered_lines
 
+from .brackets import unmatched
 from .cuda_errors import cuda_panel, memory_panel
 from .excerpts import excerpt
 from .panel import Panel
@@ -36,6 +39,11 @@ _TITLES = {
     "trap": "The kernel stopped itself",
     "assert": "An assert() failed",
 }
+_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
+_BUILT_IN = (
+    "threadIdx blockIdx blockDim gridDim __syncthreads __syncwarp __shfl_down_sync __shared__ "
+    "float double int unsigned half float4 fmaxf fminf expf sqrtf powf fabsf min max return"
+).split()
 _STATE = re.compile(
     r" (?P<state>No argument was changed\.|The launch stopped there: [^\n]* may be part-written\.)$"
 )
@@ -99,7 +107,12 @@ def _compile_panel(error: SimulatorError) -> Panel:
     errors = [d for d in parse_log(error.log) if d.severity == "error"]
     first = re.match(r"(?P<file>.*):(?P<line>\d+): ", sentence)
     if not first:  # the log names no place
-        return Panel(_TITLES["compile"], (sentence,), details=error.log, summary="NVRTC's log")
+        line, todo = _bracket(error) or (0, "")
+        listing = excerpt(error.code, error.file, [line]) if line else None
+        return Panel(
+            _TITLES["compile"], (_without_severity(sentence),), todo, listing,
+            details=error.log, summary="NVRTC's log",
+        )  # fmt: skip
     what = sentence[first.end() :].removeprefix("error: ")
     said = [f"{_place(first['file'], int(first['line']), error)}: {what}"]
     others = [d for d in errors if d.line is None or d.message.rstrip(".") not in sentence]
@@ -121,12 +134,60 @@ def _compile_panel(error: SimulatorError) -> Panel:
     if what.startswith('expected a ";"'):
         before = _code_before(error.code, first["file"], int(first["line"]))
         todo.append(f"Look at the end of line {before}: a missing ; is seen where the next starts.")
+    elif "unrecognized token" in what:
+        todo.append(_odd_character(error.code, first["file"], int(first["line"])))
+    elif undefined := _UNDEFINED.search(what):
+        todo.append(_meant(undefined[1], error.code))
+    if bracket := _bracket(error):
+        todo.append(bracket[1])
     if others:
         todo.append("Mend the first error first: others often follow from it.")
     return Panel(
-        _TITLES["compile"], tuple(said), " ".join(todo), listing,
+        _TITLES["compile"], tuple(said), " ".join(filter(None, todo)), listing,
         details=error.log, summary="NVRTC's log",
     )  # fmt: skip
+
+
+def _meant(name: str, code: str) -> str:
+    """The name that looks like an unknown one, as a question."""
+    words = dict.fromkeys([*re.findall(r"[A-Za-z_]\w*", mask(code)), *_BUILT_IN])
+    words.pop(name, None)
+    near = difflib.get_close_matches(name, words, n=1, cutoff=0.6)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _without_severity(sentence: str) -> str:
+    text = sentence.removeprefix("error: ")
+    return text[:1].upper() + text[1:]
+
+
+def _bracket(error: SimulatorError) -> tuple[int, str] | None:
+    """Line and sentence of a bracket without its other one, in the code that was compiled."""
+    if not error.code:
+        return None
+    return unmatched(error.code, [n for _, n, _ in numbered_lines(error.code, error.file)])
+
+
+def _odd_character(code: str, file: str, line: int) -> str:
+    """What a character that C++ does not know is called, and what may have been meant."""
+    rows = (
+        row
+        for (name, number, _), row in zip(
+            numbered_lines(code, file), mask(code).split("\n"), strict=True
+        )
+        if (name, number) == (file, line)
+    )
+    odd = next((c for row in rows for c in row if ord(c) > 126 or c in "`@$"), "")
+    if not odd:
+        return ""
+    if odd.isascii():
+        return f"The character {odd} in line {line} has no meaning in C++."
+    name = unicodedata.name(odd, "a character without a name").lower()
+    shown = f"{odd} " if odd.isprintable() and not odd.isspace() else ""
+    return (
+        f"The character {shown}in line {line} is the Unicode one called {name}; outside of "
+        "comments and strings a kernel is written in plain ASCII characters."
+    )
 
 
 def _code_before(code: str, file: str, line: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .endless import deciding_registers
-from .operands import BOOL, getter, zero_register
+from .operands import BOOL, blank_register, getter
 from .program import WARP_SYNCS, Graph, ends_block
 from .ptx import Instruction
 from .steps import compile_step
@@ -21,7 +21,11 @@ class Code:
         self.graph = graph
         self.function = graph.function
         code = self.function.instructions
-        self.blank = [zero_register(size) for _, size in self.function.registers]
+        unset = graph.blocks[0].live_in if graph.blocks else 0
+        self.blank = [
+            blank_register(size, bool(unset >> slot & 1))
+            for slot, (_, size) in enumerate(self.function.registers)
+        ]
         self.depot = sum(
             v.size + 15 for v in self.function.variables.values() if v.space == "local"
         )

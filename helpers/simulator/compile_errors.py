@@ -95,6 +95,18 @@ _INSTEAD_OF_OPTION = {
 }
 
 
+_HINTS = {
+    "unrecognized preprocessing directive": "A comment starts with //; # starts a directive such "
+    "as #include.",
+    'operand of "*" must be a pointer': "If a power is meant, C has no ** for it: write powf(x, y) "
+    "or x * x.",
+    "must have pointer-to-object type": "A pointer takes one index: element (row, i) of an array "
+    "whose rows have d elements is [row * d + i].",
+    'class "uint3" has no member': "The members of threadIdx and blockIdx are x, y and z.",
+    'class "dim3" has no member': "The members of blockDim and gridDim are x, y and z.",
+}
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One error or warning of the compiler; `excerpt` is its source line and the caret below."""
@@ -210,6 +222,9 @@ def hint_of(message: str) -> str:
         if "." not in header:
             return f"{_SAME_ON_GPU}, so the C++ standard library is not there."
         return "No folder given with -I holds it."
+    for part, hint in _HINTS.items():
+        if part in message:
+            return hint
     if "without execution space annotations" in message:
         return "Write __device__ in front of the function."
     return ""

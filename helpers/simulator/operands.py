@@ -19,9 +19,17 @@ SIGNED = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32),
           8: np.dtype(np.int64)}  # fmt: skip
 
 
-def zero_register(size: int) -> np.ndarray:
-    """What a register holds before it is written: zero (PTX leaves it undefined)."""
+def blank_register(size: int, read: bool = False) -> np.ndarray:
+    """What a register holds before it is written, which PTX leaves undefined.
+
+    Args:
+        size: its bytes, 0 for a predicate.
+        read: whether it may be read before: then all its bits are set, NaN as a float, so that a
+            variable without a first value shows in the results; zero otherwise.
+    """
     value = np.zeros(1, UNSIGNED.get(size, np.dtype(np.uint64)) if size else BOOL)
+    if read and size:
+        value = ~value
     value.flags.writeable = False
     return value
 

@@ -21,6 +21,7 @@ from .ptx import Instruction
 PLAIN, ATOMIC, COPY = 0, 1, 2
 _STRONG = {"relaxed", "acquire", "release"}
 SHADOW_BYTES = 54  # that a Shadow has for each granule
+MOST_DEVICE_BYTES = 1 << 24  # of a __device__ array that is followed
 
 
 class Shadow:
@@ -172,7 +173,7 @@ class Sanitizer(Findings):
         for region, view, index, mask in pieces:
             if region is None and view is not S.shared.view(elem)[0]:
                 continue  # local memory is a thread's own
-            if region is not None and (region.kind != "global" or region.name in self.constant):
+            if region is not None and not self._followed(region):
                 continue
             # Threads may poll a volatile word of global memory; in shared memory the word does
             # not stand in for a barrier.
@@ -187,6 +188,12 @@ class Sanitizer(Findings):
                 if values is not None and len(values) == 1 and elem >= self.granule:
                     flat = (values[0], index, mask)
                 self._write(S, i, accessed, region, PLAIN, flat)
+
+    def _followed(self, region) -> bool:
+        """Whether threads can get in each other's way in a region: it is written, and not huge."""
+        if region.kind == "device":
+            return region.nbytes <= MOST_DEVICE_BYTES
+        return region.kind == "global" and region.name not in self.constant
 
     def _shadow(self, region, elem: int) -> tuple[Shadow, int, int]:
         """(shadow, bytes a granule, bytes in front of the region's first element)."""
