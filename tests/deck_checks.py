@@ -6,9 +6,17 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-# One sheet: what reaches over its edge, small text, and how much stands on it. Text in figures is
-# drawn, and measured apart: its size follows from the figure's.
-MEASURE = """() => {
+LEAST = 18  # pixels of text in a frame of 1280 x 720, in figures too
+# What may be smaller, and why: every other text is measured, wherever it stands.
+SMALLER = {
+    "sub, sup": "indices and exponents in text, set smaller as in any book",
+    "tspan[dy]": "the same in drawings",
+    "style, noscript": "no text",
+    ".bench-spoken, .figure-player-status": "for screen readers, never seen",
+}
+
+# One sheet: what reaches over its edge, small text, and how much stands on it.
+MEASURE = """function measure() {
   const sheet = document.querySelector(".slides > section.present .sheet");
   const outer = sheet.getBoundingClientRect();
   const scale = outer.width / 1280;
@@ -21,13 +29,15 @@ MEASURE = """() => {
   }
   const tall = body.scrollHeight > body.clientHeight + 1;
   if (tall || body.scrollWidth > body.clientWidth + 1) found.over.push("body");
-  const inner = body.getBoundingClientRect();
   const scrolls = (node) => node.closest(".bench-source, .scrolls");
   for (const node of body.querySelectorAll("*")) {
     const box = node.getBoundingClientRect();
     if (!box.width || !box.height || scrolls(node)) continue;
     if (node.closest(".maths, .bench-spoken, .figure-player-status")) continue;
     if (node.closest("svg") && !node.matches("svg")) continue;
+    // The controls of a player lie in the foot.
+    const foot = node.closest(".figure-player-controls");
+    const inner = foot ? outer : body.getBoundingClientRect();
     const [across, down] = [
       Math.max(outer.left - box.left, box.right - outer.right) / scale,
       Math.max(inner.top - box.top, box.bottom - inner.bottom) / scale,
@@ -36,20 +46,17 @@ MEASURE = """() => {
     if (Math.max(across, down) > 1.5) found.over.push(`${name} by ${across} and ${down}`);
   }
   const walker = document.createTreeWalker(sheet, NodeFilter.SHOW_TEXT);
-  const unseen = "sub, sup, style, noscript, .bench-spoken, .figure-player-status";
-  let drawn = Infinity;
   while (walker.nextNode()) {
     const node = walker.currentNode, holder = node.parentElement;
-    if (!node.data.trim() || !holder.getClientRects().length) continue;
-    const px = parseFloat(getComputedStyle(holder).fontSize);
-    if (holder.closest("svg")) {
-      const ctm = holder.getScreenCTM?.();
-      if (ctm) drawn = Math.min(drawn, px * Math.hypot(ctm.a, ctm.b) / scale);
-    } else if (px < 17.99 && !holder.closest(unseen)) {
-      found.small.push(`${px} px: ${node.data.trim().slice(0, 40)}`);
+    if (!node.data.trim() || holder.closest(SMALLER) || !holder.getClientRects().length) continue;
+    let px = parseFloat(getComputedStyle(holder).fontSize);
+    const ctm = holder.closest("svg") && holder.getScreenCTM?.();
+    if (ctm) px *= Math.hypot(ctm.a, ctm.b) / scale;
+    if (px < LEAST - 0.05) {
+      found.small.push(`${px.toFixed(1)} px: ${node.data.trim().slice(0, 40)}`);
     }
   }
-  found.drawn = drawn === Infinity ? null : drawn;
+  found.small = [...new Set(found.small)].slice(0, 8);
   found.scrolls = body.matches(".scrolls");
   found.figures = [...body.querySelectorAll(":scope .figure, :scope .bench")].length;
   // A line with nothing but brackets on it is not one of code.
@@ -58,33 +65,114 @@ MEASURE = """() => {
   found.lines = [...body.querySelectorAll(lines)].filter(counts).length;
   found.device = sheet.querySelector(".sheet-foot").textContent;
   return found;
+}""".replace("SMALLER", f"{', '.join(SMALLER)!r}").replace("LEAST", str(LEAST))
+
+# Every choice of every control of the benches on show, in all combinations: the counters,
+# the source with those of each line, the charts and the figure have to change.
+TURN_BENCHES = """function turnBenches(measured) {
+  return [...document.querySelectorAll(".present .kernel-bench")].map((bench) => {
+    const inputs = [...bench.querySelectorAll(":scope > .bench-controls input")];
+    const names = [...new Set(inputs.map((input) => input.dataset.name))];
+    const seen = { head: new Set(), source: new Set(), sweep: new Set(), figure: new Set() };
+    const bad = [];
+    let count = 0;
+    const html = (name) => bench.querySelector(`.bench-${name}`)?.innerHTML ?? "";
+    const turn = (rest, chosen) => {
+      if (!rest.length) {
+        count += 1;
+        const panel = bench.querySelector(".bench-panel");
+        const words = ` ${bench.querySelector(".bench-of")?.textContent} `;
+        if (panel.getAttribute("aria-busy") !== "false") bad.push(chosen.join(" "));
+        for (const one of chosen) if (!words.includes(` ${one} `)) bad.push(`${one} in ${words}`);
+        const ran = bench.querySelector(".bench-verdict.bench-right, .bench-verdict.bench-wrong");
+        if (ran && !html("figure")) bad.push(`no figure: ${chosen.join(" ")}`);
+        for (const [name, found] of Object.entries(seen)) found.add(html(name));
+        return;
+      }
+      const [name, ...others] = rest;
+      for (const input of inputs.filter((one) => one.dataset.name === name)) {
+        input.click();
+        turn(others, [...chosen, `${name}=${input.dataset.value}`]);
+      }
+    };
+    turn(names, []);
+    const views = [...bench.querySelectorAll(".bench-view button")];
+    for (const view of [...views.slice(1), views[0]]) {
+      view.click();
+      measured.push(measure());
+    }
+    const sizes = Object.entries(seen).map(([name, found]) => [name, found.size]);
+    return { names, count, bad, views: views.length, different: Object.fromEntries(sizes) };
+  });
 }"""
 
-# Every choice of every control of the benches on the slide on show, in all combinations.
-TURN_BENCHES = """() => [...document.querySelectorAll(".present .kernel-bench")].map((bench) => {
-  const inputs = [...bench.querySelectorAll(":scope > .bench-controls input")];
-  const names = [...new Set(inputs.map((input) => input.dataset.name))];
-  const seen = new Set(), bad = [];
+# The choices of what was `interact`: each shows something, and nothing grows over its sheet.
+TURN_CHOICES = """function turnChoices(measured) {
+  const shown = () => document.querySelector(".present .body").innerHTML;
+  const seen = new Set();
   let count = 0;
-  const turn = (rest, chosen) => {
-    if (!rest.length) {
-      count += 1;
-      const panel = bench.querySelector(".bench-panel");
-      const words = ` ${bench.querySelector(".bench-of")?.textContent} `;
-      if (panel.getAttribute("aria-busy") !== "false") bad.push(chosen.join(" "));
-      for (const one of chosen) if (!words.includes(` ${one} `)) bad.push(`${one} in ${words}`);
-      seen.add(panel.querySelector(".bench-head").textContent + panel.innerText);
-      return;
-    }
-    const [name, ...others] = rest;
-    for (const input of inputs.filter((one) => one.dataset.name === name)) {
-      input.click();
-      turn(others, [...chosen, `${name}=${input.dataset.value}`]);
-    }
+  const look = () => {
+    measured.push(measure());
+    seen.add(shown());
+    count += 1;
   };
-  turn(names, []);
-  return { names, count, different: seen.size, bad };
-})"""
+  for (const radio of document.querySelectorAll(".present .choices-bar input[type=radio]")) {
+    radio.click();
+    look();
+  }
+  for (const slider of document.querySelectorAll(".present .choices-bar input[type=range]")) {
+    for (const end of ["min", "max"]) {
+      slider.value = slider[end];
+      slider.dispatchEvent(new Event("input", { bubbles: true }));
+      look();
+    }
+  }
+  return { count, different: seen.size };
+}"""
+
+# All slides one after the other, everything on each revealed, players at three of their steps.
+ALL = f"""() => {{
+  {MEASURE}
+  {TURN_BENCHES}
+  {TURN_CHOICES}
+  return Array.from({{ length: Reveal.getTotalSlides() }}, (_, number) => {{
+    Reveal.slide(number, 0, 99);
+    const measured = [measure()];
+    const scrubber = document.querySelector(".present .figure-player-controls input[type=range]");
+    const to = (value) => {{
+      scrubber.value = value;
+      scrubber.dispatchEvent(new Event("input", {{ bubbles: true }}));
+      measured.push(measure());
+    }};
+    if (scrubber) [scrubber.max >> 1, scrubber.max, 0].forEach(to);
+    const playable = document.querySelector(".present .figure-player-play")?.offsetHeight > 0;
+    const benches = turnBenches(measured);
+    const choices = turnChoices(measured);
+    return {{ number, measured, playable, benches, choices }};
+  }});
+}}"""
+
+# All players at once: which of them do not come to another step.
+PLAY = """async () => {
+  const players = [...document.querySelectorAll(".slides .figure-player")].filter(
+    (one) => one.querySelector(".figure-player-play") && !one.matches(".figure-player-still"));
+  const step = (one) => one.querySelector(".figure-player-counter").textContent.split(" / ")[0];
+  for (const one of players) {
+    one.querySelector(".figure-player-first").click();
+    const speed = one.querySelector("select");
+    speed.value = "4";
+    speed.dispatchEvent(new Event("change"));
+    one.querySelector(".figure-player-play").click();
+  }
+  const end = performance.now() + 10000;
+  let waiting = players;
+  while (waiting.length && performance.now() < end) {
+    await new Promise((done) => setTimeout(done, 50));
+    waiting = waiting.filter((one) => step(one) === "1");
+  }
+  for (const one of players) one.querySelector(".figure-player-first").click(); // which stops it
+  return waiting.map((one) => one.getAttribute("aria-label"));
+}"""
 
 # Printed pages that have another height than a slide, or a figure that is not there.
 EMPTY_PAGES = """() => [...document.querySelectorAll(".pdf-page")].map((page, n) => {
@@ -136,30 +224,34 @@ def slides(page) -> Iterator[int]:
 def check(browser, path: Path) -> dict:
     """Everything that holds of any deck; returns what was counted."""
     assert path.stat().st_size <= 2.5 * 2**20
-    counted = {"slides": 0, "players": 0, "settings": 0, "turned": 0, "drawn": [], "device": ""}
+    counted = {"slides": 0, "players": 0, "settings": 0, "turned": 0, "device": ""}
     with opened(browser, path) as page:
         # A second on a machine of its own; tests share theirs.
         counted["ready"] = int(page.evaluate("document.documentElement.dataset.ready"))
-        assert counted["ready"] < 5000
-        for number in slides(page):
-            found = page.evaluate(MEASURE)
-            said = f"slide {number + 1} of {path.name}: {found}"
-            assert (round(found["width"]), round(found["height"])) == (1280, 720), said
-            assert not found["over"] and not found["small"] and not found["scrolls"], said
-            assert found["figures"] <= 1 and found["lines"] <= 10, said
-            counted["slides"] += 1
-            counted["device"] = found["device"]
-            if found["drawn"]:
-                counted["drawn"].append((round(found["drawn"], 1), number + 1))
-            if page.locator(".present .figure-player-play:visible").count():
-                play(page, number)
-                counted["players"] += 1
-            for bench in page.evaluate(TURN_BENCHES):
-                assert bench["names"] and not bench["bad"], (said, bench)
-                assert bench["different"] == bench["count"] > 1, (said, bench)
+        assert counted["ready"] < 8000
+        slides_of = page.evaluate(ALL)
+        for slide in slides_of:
+            said = f"slide {slide['number'] + 1} of {path.name}: {slide['measured'][0]}"
+            for found in slide["measured"]:
+                whole = f"slide {slide['number'] + 1} of {path.name}: {found}"
+                assert (round(found["width"]), round(found["height"])) == (1280, 720), whole
+                assert not found["over"] and not found["small"] and not found["scrolls"], whole
+                assert found["figures"] <= 1 and found["lines"] <= 10, whole
+            for bench in slide["benches"]:
+                assert bench["names"] and not bench["bad"] and bench["views"] == 3, (said, bench)
+                assert bench["different"]["head"] == bench["count"] > 1, (said, bench)
+                assert min(bench["different"].values()) > 1, (said, bench)
                 counted["settings"] += bench["count"]
-            if page.locator(".present .choices").count():
-                counted["turned"] += turn(page, said)
+            if slide["choices"]["count"]:
+                assert slide["choices"]["different"] > 1, said
+                counted["turned"] += slide["choices"]["count"]
+        counted["slides"] = len(slides_of)
+        counted["device"] = slides_of[0]["measured"][0]["device"]
+        assert not (still := page.evaluate(PLAY)), still
+        for slide in slides_of:
+            if slide["playable"]:
+                scrub(page, slide["number"])
+                counted["players"] += 1
         keys(page)
     with opened(browser, path, "?print-pdf") as page:
         pages = page.locator(".pdf-page")
@@ -169,26 +261,21 @@ def check(browser, path: Path) -> dict:
     return counted
 
 
-def play(page, number: int) -> None:
-    """A player plays, steps and scrubs; its keys are its own, and the deck stays where it is."""
-    player = page.locator(".present .figure-player").first
-    counter = player.locator(".figure-player-counter")
-    back = player.locator("button.figure-player-first")
-    back.evaluate("button => button.click()")
-    total = int(counter.inner_text().split("/")[1])
-    player.locator("select").select_option("4")
-    player.locator("button.figure-player-play").click()
-    player.locator(".figure-player-counter", has_not_text="1 /").or_(
-        player.locator(".figure-player-counter", has_text="1 / 1")
-    ).first.wait_for()
-    back.evaluate("button => button.click()")  # which also stops it
-    scrubber = player.locator("input[type=range]")
+def scrub(page, number: int) -> None:
+    """A player scrubs and steps; its keys are its own, and the deck stays where it is."""
+    page.evaluate(f"Reveal.slide({number}, 0, 99)")
+    scrubber = page.locator(".present .figure-player-controls input[type=range]").first
+    total = 1 + int(scrubber.get_attribute("max"))
     scrubber.fill(str(total - 1))
-    assert counter.inner_text() == f"{total} / {total}"
     scrubber.press("ArrowLeft")
-    assert counter.inner_text() == f"{total - 1} / {total}"
-    assert page.evaluate("Reveal.getIndices().h") == number
-    assert player.locator(".figure-player-stage svg").count() == 1
+    found = page.evaluate(
+        """() => [
+            document.querySelector(".present .figure-player-counter").textContent,
+            Reveal.getIndices().h,
+            document.querySelectorAll(".present .figure-player-stage > svg").length,
+        ]"""
+    )
+    assert found == [f"{total - 1} / {total}", number, 1]
 
 
 def keys(page) -> None:
@@ -210,26 +297,3 @@ def keys(page) -> None:
     assert not page.evaluate("Reveal.isOverview()")
     page.keyboard.press("ArrowRight")
     assert page.evaluate("Reveal.getIndices().h") == held + 1
-
-
-def turn(page, said: str) -> int:
-    """Each choice of what was `interact` shows something, and nothing grows over its sheet."""
-    shown = "() => document.querySelector('.present .body').innerHTML"
-    count = 0
-    seen = set()
-    for radio in page.locator(".present .choices input[type=radio]").all():
-        radio.evaluate("input => input.click()")
-        seen.add(page.evaluate(shown))
-        assert not (over := page.evaluate(MEASURE)["over"]), (said, over)
-        count += 1
-    for slider in page.locator(".present .choices input[type=range]").all():
-        for value in ("min", "max"):
-            slider.evaluate(
-                "(one, end) => { one.value = one[end]; one.dispatchEvent(new Event('input')); }",
-                value,
-            )
-            seen.add(page.evaluate(shown))
-            assert not (over := page.evaluate(MEASURE)["over"]), (said, over)
-            count += 1
-    assert len(seen) > 1, said
-    return count

@@ -23,7 +23,7 @@ CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONG = "\n".join(f"value_{n} = {n} * 2  # {'a remark ' * (n % 9)}" for n in range(23))
 FRAME = """def frame(n, size=40):
     dot = f'<circle cx="{200 * n + 80}" cy="240" r="{size}"/>'
-    words = f'<text x="40" y="60" font-size="16">{n}</text>'
+    words = f'<text x="40" y="60" font-size="24">{n}</text>'
     return f'<svg viewBox="0 0 960 480">{dot}{words}</svg>', f'Step {n}.'"""
 PROBLEM = """def problem(k, n=50, block=32):
     a, b = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
@@ -52,7 +52,7 @@ CELLS = [
     ("code", FRAME),
     ("code", "Player([frame(n) for n in range(4)], name='Dots', interval=300)"),
     ("markdown", "What the speaker alone has: $k$.", "notes"),
-    ("markdown", "What is said **after** it. " + 5 * "Words enough to take some lines. "),
+    ("markdown", "What is said **after** it. " + 30 * "Words enough to take some lines. "),
     ("markdown", "## Read: a kernel"),
     ("code", ADD),
     ("code", "add.show(add.count(4, 32, (a, b, c, 100)))"),

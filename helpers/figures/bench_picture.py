@@ -40,7 +40,7 @@ def picture(report: Report, rung: str = "", settings: Mapping[str, Any] | None =
         "tiled": [_reads, _tree],
         "reduction": [_tree, _reads],
         "coarsened": [_reads, _tree],
-        "coalesced": [_sectors],
+        "coalesced": [_sectors_and_banks],
     }.get(rung, [])
     try:
         trace = list(report.of_block())
@@ -180,8 +180,24 @@ def _groups(trace: Sequence[BlockAccess], space: str) -> list[_Group]:
     return list(found.values())
 
 
-def _sectors(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: Mapping) -> str:
+def _sectors_and_banks(canvas: Canvas, report: Report, trace, sizes: Mapping) -> str:
+    """What coalescing is about, and what it may cost in shared memory."""
+    said = _sectors(canvas, report, trace, sizes, room=440)
+    worst = _costly(trace)[:1]
+    if said and worst:
+        said += " " + _strip(canvas, 500, *_executed(report, *worst[0]))
+    return said
+
+
+def _sectors(
+    canvas: Canvas,
+    report: Report,
+    trace: Sequence[BlockAccess],
+    sizes: Mapping,
+    room: float = 920,
+) -> str:
     """The sectors that the warp's first access to each of up to three arrays touches."""
+    columns = {name: sizes.get("N" if name in "SP" else "d") for name in "QKVSPO"}
     groups = _groups(trace, "global")[:3]
     said = []
     for n, (access, _) in enumerate(groups):
@@ -194,9 +210,9 @@ def _sectors(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes
         name = f"{access.kind} of {access.array}, line {access.line}"
         canvas.text(_LEFT, y, name.replace("_", "\\_"), bold=True)
         share = f"{counted(count, 'sector')}, {100 * used / (_SECTOR * count):.3g} % used"
-        canvas.text(940, y, share, anchor="end", bold=True,
+        canvas.text(_LEFT + room, y, share, anchor="end", bold=True,
                     fill="green" if used == _SECTOR * count else "vermillion")  # fmt: skip
-        width = min(115.0, 920 / count)
+        width = min(110.0, room / count)
         byte = (width - 4) / _SECTOR
         boxes, asked = [], []
         for place, sector in enumerate(sorted(bytes_of)):
@@ -206,10 +222,15 @@ def _sectors(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes
         canvas.cells(boxes, fill="orange-fill", stroke="none")
         canvas.cells(asked, fill="blue", stroke="none")
         canvas.cells(boxes, stroke="orange", weight=2)
+        first = int(access.addresses[access.active][0])
+        base = first - WORD * int(access.indices[access.active][0])
+        across = columns.get(access.array)
+        for place, sector in enumerate(sorted(bytes_of) if width >= 80 else ()):
+            start = (sector * _SECTOR - base) // WORD
+            row = divmod(start, across) if across else (start,)
+            text = access.array + "".join(f"[{at}]" for at in row)
+            canvas.text(_LEFT + place * width, y + 56, text.replace("_", "\\_"), fill="muted")
         said.append(f"{name}: {share}")
-    if groups:
-        canvas.text(_LEFT, HEIGHT - 8, "a warp's first access to each array; a sector is 32 bytes",
-                    fill="muted")  # fmt: skip
     return f"Warp 0 of block (0, 0). {'; '.join(said)}." if said else ""
 
 
@@ -226,19 +247,29 @@ def _runs(found: set[int], x: float, y: float, byte: float, height: float) -> li
 
 def _banks(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: Mapping) -> str:
     """The banks of the two shared accesses that cost the warp most wavefronts."""
-    judged = [(group, judge(group.access)) for group in _groups(trace, "shared")]
-    judged.sort(key=lambda pair: -pair[0].count * pair[1].wavefronts)
-    chosen = sorted(judged[:2], key=lambda pair: pair[0].access.order)
-    said = []
-    for n, ((access, _), verdict) in enumerate(chosen):
-        if access.is_load and access.bytes == WORD:
-            access = issued(report, access.array, line=access.line)
-            verdict = judge(access)
-        said.append(_strip(canvas, _LEFT + n * 480, access, verdict))
+    chosen = sorted(_costly(trace)[:2], key=lambda pair: pair[0].order)
+    said = [
+        _strip(canvas, _LEFT + n * 480, *_executed(report, *pair)) for n, pair in enumerate(chosen)
+    ]
     if said:
         canvas.text(_LEFT, HEIGHT - 8, "words that a warp's access asks of each of the 32 banks",
                     fill="muted")  # fmt: skip
     return f"Warp 0 of block (0, 0). {' '.join(said)}" if said else ""
+
+
+def _costly(trace: Sequence[BlockAccess]) -> list[tuple[WarpAccess, Verdict]]:
+    """The warp's shared accesses, those that take most wavefronts in all first."""
+    judged = [(group, judge(group.access)) for group in _groups(trace, "shared")]
+    judged.sort(key=lambda pair: -pair[0].count * pair[1].wavefronts)
+    return [(group.access, verdict) for group, verdict in judged]
+
+
+def _executed(report: Report, access: WarpAccess, verdict: Verdict) -> tuple[WarpAccess, Verdict]:
+    """A load as the hardware executes it, joined with its neighbours."""
+    if not access.is_load or access.bytes != WORD:
+        return access, verdict
+    joined = issued(report, access.array, line=access.line)
+    return joined, judge(joined)
 
 
 def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: Verdict) -> str:

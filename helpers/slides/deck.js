@@ -41,6 +41,13 @@ function showBusiest(bench) {
   source.scrollTop = Math.max(0, below + source.clientHeight / 4);
 }
 
+// Long captions are set smaller: the picture above them has to be read as well.
+function setCaptions() {
+  for (const longest of slides.querySelectorAll(".figure-player-tallest")) {
+    longest.parentElement.classList.toggle("long", longest.textContent.length > 210);
+  }
+}
+
 // Whether a line of code is broken into two.
 const wraps = (body) => [...body.querySelectorAll("pre.lines")].some((pre) => {
   const height = parseFloat(getComputedStyle(pre).lineHeight);
@@ -49,64 +56,71 @@ const wraps = (body) => [...body.querySelectorAll("pre.lines")].some((pre) => {
 
 // Text with much room grows. Text that is still too long grows smaller, and in the end can be
 // scrolled.
-function fill(sheet) {
+function* fill(sheet) {
   const body = sheet.querySelector(".body");
   const over = () => body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1;
+  const broken = () => wraps(body);
   const whole = body.querySelector(":scope > .figure, :scope > .bench");
   sheet.classList.remove("tight");
-  if (whole && over()) sheet.classList.add("tight");
+  if (whole && (yield over)) sheet.classList.add("tight");
   if (!whole) {
     const statement = !sheet.matches(".opening") &&
       [...body.children].every((block) => block.matches(".prose, .answer"));
     for (const size of statement ? ["statement", "roomy"] : ["roomy"]) {
       sheet.classList.add(size);
-      sheet.classList.toggle("narrow", size === "roomy" && wraps(body));
-      if (!over() && !(size === "statement" && body.clientHeight > 400)) break;
+      if (size === "roomy" && (yield broken)) sheet.classList.add("narrow");
+      const high = () => over() || (size === "statement" && body.clientHeight > 400);
+      if (!(yield high)) break;
       sheet.classList.remove(size, "narrow");
     }
   }
-  if (wraps(body)) {
+  if (yield broken) {
     sheet.classList.add("fine");
-    if (wraps(body)) sheet.classList.remove("fine");
+    if (yield broken) sheet.classList.remove("fine");
   }
   for (const step of ["tight", "tighter"]) {
-    if (!over()) return;
+    if (!(yield over)) return;
     sheet.classList.remove("tight");
     sheet.classList.add(step);
   }
-  if (over()) {
+  if (yield over) {
     body.classList.add("scrolls");
     body.tabIndex = 0;
     body.dataset.keys = "";
   }
 }
 
+// Take the blocks of a section apart.
+function* prepare(section) {
+  const body = section.querySelector(".body");
+  flatten(body);
+  arrange(section, body);
+  const blocks = [];
+  for (const block of [...body.children]) blocks.push(...(yield* split(block)));
+  body.replaceChildren(...blocks);
+}
+
 async function start() {
   const shown = await window.figuresReady;
   await Promise.all([...document.fonts].map((font) => font.load()));
+  setCaptions();
   const sections = [...slides.children];
-  for (const section of sections) {
-    const body = section.querySelector(".body");
-    flatten(body);
-    arrange(section, body);
-    const blocks = [...body.children].flatMap(split);
-    body.replaceChildren(...blocks);
-  }
+  inStep(sections.map(prepare));
   for (const bench of slides.querySelectorAll(".kernel-bench")) addViews(bench);
-  for (const section of sections) {
+  inStep(sections.map((section) => {
     const body = section.querySelector(".body");
-    besideTables([...body.children], body);
-  }
+    return besideTables([...body.children], body);
+  }));
   const plans = sections.map(plan);
   plans.forEach(leaveDrawingOut);
   mendLonely(plans);
   plans.forEach(layOut);
   const sheets = [...slides.querySelectorAll(".sheet")];
+  inStep(sheets.map(fill));
+  const foot = sheets[0]?.querySelector(".sheet-foot > span:nth-last-child(2)"); // the same everywhere
+  if (foot) slides.style.setProperty("--foot", `${48 + foot.offsetLeft + foot.offsetWidth + 24}px`);
   sheets.forEach((sheet, number) => {
-    fill(sheet);
     sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
-    const words = sheet.querySelector(".sheet-foot > span:nth-last-child(2)");
-    if (words) sheet.style.setProperty("--foot", `${words.offsetLeft + words.offsetWidth + 24}px`);
   });
   // The speaker's window has none of this page's glyphs.
   for (const maths of slides.querySelectorAll("aside.notes svg.maths")) {

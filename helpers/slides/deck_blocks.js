@@ -96,12 +96,32 @@ function pieces(items, texts, most, count) {
   return ends.map((end, n) => items.slice(n ? ends[n - 1] : 0, end));
 }
 
+// Work that measures the page now and then, for many places at once. A page that is changed and
+// measured in turns is laid out again each time: here all measure, and then all change it. The
+// generators yield functions that measure, and get back what these return.
+function inStep(generators) {
+  const going = (pairs) => pairs.filter(([, step]) => !step.done);
+  const results = generators.map(() => undefined);
+  const next = ([generator, place], answer) => {
+    const step = generator.next(answer);
+    if (step.done) results[place] = step.value;
+    return [generator, step, place];
+  };
+  let waiting = going(generators.map((generator, place) => next([generator, place])));
+  while (waiting.length) {
+    const answers = waiting.map(([, step]) => step.value());
+    waiting = going(waiting.map(([generator, , place], n) => next([generator, place], answers[n])));
+  }
+  return results;
+}
+
 // Long code, listings, texts and tables become several blocks.
-function split(block) {
-  const parts = (items, texts, most, build) => {
-    const heights = items.map((item) => item.offsetHeight);
-    const whole = heights.reduce((sum, height) => sum + height, 0);
-    const room = block.parentElement.clientHeight - (block.offsetHeight - whole);
+function* split(block) {
+  function* parts(items, texts, most, build) {
+    const [whole, room] = yield () => {
+      const sum = items.reduce((height, item) => height + item.offsetHeight, 0);
+      return [sum, block.parentElement.clientHeight - (block.offsetHeight - sum)];
+    };
     const least = Math.ceil(countOf(texts) / most);
     // Some unevenness is to be reckoned with, where lines are broken.
     const count = whole <= room ? least : Math.max(least, Math.ceil(whole / (0.85 * room)));
@@ -112,14 +132,14 @@ function split(block) {
       part.dataset.part = `${n + 1}/${all.length}`;
       return part;
     });
-  };
+  }
   const pre = block.querySelector(":scope > pre.lines");
   if (pre && (block.matches(".code") || block.matches(".text"))) {
     const lines = [...pre.children];
     const most = block.matches(".code") ? LINES : 14;
     // Of a text, every line counts.
     const words = (line) => (block.matches(".code") ? "" : "x") + line.textContent;
-    return parts(lines, lines.map(words), most, (piece) => {
+    return yield* parts(lines, lines.map(words), most, (piece) => {
       while (piece.length > 1 && !piece[0].textContent.trim()) piece.shift();
       while (piece.length > 1 && !piece.at(-1).textContent.trim()) piece.pop();
       const inner = make("pre", "lines");
@@ -129,12 +149,14 @@ function split(block) {
   }
   const listings = block.matches(".listing") ? [...block.querySelectorAll(".kernel-listing")] : [];
   if (listings.length > 1) {
-    return listings.flatMap((one) => {
+    const found = [];
+    for (const one of listings) {
       const part = block.cloneNode(false);
       part.append(one);
       block.before(part); // to be measured
-      return split(part);
-    });
+      found.push(...(yield* split(part)));
+    }
+    return found;
   }
   if (listings.length === 1) {
     const [listing] = listings;
@@ -143,7 +165,7 @@ function split(block) {
     const head = table.querySelector(".kl-headings");
     const sums = table.querySelector(".kl-sums");
     const texts = rows.map((row) => row.querySelector(".kl-c").textContent);
-    return parts(rows, texts, LINES, (piece, n, count) => {
+    return yield* parts(rows, texts, LINES, (piece, n, count) => {
       const copy = listing.cloneNode(false);
       const inner = table.cloneNode(false);
       if (head) inner.append(head.cloneNode(true));
@@ -163,7 +185,7 @@ function split(block) {
   if (rows.length > 11) {
     const table = block.querySelector("table");
     const rest = [...block.children].filter((child) => child !== table);
-    const made = parts(rows, rows.map(() => "x"), 11, (piece) => {
+    const made = yield* parts(rows, rows.map(() => "x"), 11, (piece) => {
       const copy = table.cloneNode(false);
       copy.append(table.tHead?.cloneNode(true) ?? "", make("tbody", "", ...piece));
       return copy;

@@ -24,10 +24,13 @@ function pictureOf(block) {
   if (stage?.style.maxWidth) width = parseFloat(stage.style.maxWidth) / 1.4;
   const around = block.offsetHeight - (frame.offsetHeight ?? frame.clientHeight);
   // Of a player's frames the export knows, of another drawing its texts.
-  const known = block.querySelector("[data-smallest]")?.dataset.smallest;
-  const sizes = known ? [Number(known)] : [...image.querySelectorAll("text")].map(
+  const told = (name) => [...block.querySelectorAll(`[data-${name}]`)].map((one) => Number(one.dataset[name]));
+  const known = told("smallest");
+  const sizes = known.length ? known : [...image.querySelectorAll("text")].map(
     (text) => parseFloat(text.getAttribute("font-size") ?? text.style.fontSize)).filter(Boolean);
-  return { width, ratio, around, smallest: Math.min(Infinity, ...sizes) };
+  // What is turned may become as tall as this.
+  const worst = Math.min(ratio, 1 / Math.max(...told("tallest"), 1e-3));
+  return { width, ratio, worst, around, smallest: Math.min(Infinity, ...sizes) };
 }
 
 const area = (node) => node.clientWidth * node.clientHeight;
@@ -80,8 +83,9 @@ function fits(page, entry, room, after) {
     return taken - GAP <= room.height;
   }
   if (besideFits(page, entry, room)) return true;
-  const alone = scaleIn(figure, room.width, room.height);
-  const shared = scaleIn(figure, room.width, room.height - taken);
+  const tallest = { ...figure, ratio: figure.worst };
+  const alone = scaleIn(tallest, room.width, room.height);
+  const shared = scaleIn(tallest, room.width, room.height - taken);
   return figure.smallest * shared >= LEGIBLE && (shared >= KEEP * alone || shared >= LARGE);
 }
 
@@ -107,25 +111,30 @@ function heightAt(entries, width, room) {
 }
 
 // A narrow table takes the text that follows it to its side, where that saves a sheet or height.
-function besideTables(blocks, body) {
+function* besideTables(blocks, body) {
   const found = [];
   for (const block of blocks) {
-    const table = found.at(-1);
-    const wide = (node) => node.querySelector("table")?.offsetWidth ?? Infinity;
-    const joins = table?.matches(".table") && block.matches(".prose") && !block.matches(".fragment");
-    if (joins && wide(table) < 0.45 * body.clientWidth && table.offsetHeight > 180) {
-      const pair = make("div", "block pair");
-      pair.toggleAttribute("data-output", table.hasAttribute("data-output"));
-      table.replaceWith(pair);
-      const column = make("div", "column", block);
-      pair.append(table, column);
-      found[found.length - 1] = pair;
-    } else if (table?.matches(".pair") && block.matches(".prose") && !block.matches(".fragment") &&
-        table.lastElementChild.offsetHeight + block.offsetHeight < table.firstElementChild.offsetHeight) {
-      table.lastElementChild.append(block);
-    } else {
-      found.push(block);
+    const before = found.at(-1);
+    const joins = block.matches(".prose") && !block.matches(".fragment");
+    if (joins && before?.matches(".table")) {
+      const narrow = yield () => (before.querySelector("table")?.offsetWidth ?? Infinity) < 0.45 * body.clientWidth &&
+        before.offsetHeight > 180;
+      if (narrow) {
+        const pair = make("div", "block pair");
+        pair.toggleAttribute("data-output", before.hasAttribute("data-output"));
+        before.replaceWith(pair);
+        pair.append(before, make("div", "column", block));
+        found[found.length - 1] = pair;
+        continue;
+      }
+    } else if (joins && before?.matches(".pair")) {
+      const [table, column] = before.children;
+      if (yield () => column.offsetHeight + block.offsetHeight < table.offsetHeight) {
+        column.append(block);
+        continue;
+      }
     }
+    found.push(block);
   }
   return found;
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ _STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
 _SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
 # Of text in a drawing; what is lowered beside a letter may be smaller.
 _SIZE = re.compile(r'<(?:text|g)\b[^>]*?\bfont-size="([\d.]+)"')
+_VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _FIGURE = re.compile(r"<svg\b|<img\b|<figure\b", re.I)
 
 
@@ -162,12 +163,10 @@ class Outputs:
     def _place(self, identity: str) -> str:
         """Where a widget is to stand."""
         self.embedded.append(identity)
-        frames = self._widgets[identity].get("frames") or []
-        sizes = [float(n) for one in frames for n in _SIZE.findall(str(one.get("svg", "")))]
-        smallest = f' data-smallest="{min(sizes):g}"' if sizes else ""
-        return (
-            f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"{smallest}></div>'
-        )
+        state = self._widgets[identity]
+        changes = [c for result in state.get("results") or [] for c in result.get("changes", [])]
+        said = _drawn([state, *(change["values"] for change in changes)])
+        return f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"{said}></div>'
 
     def _turned(self, identity: str, children: list[str]) -> Iterator[Shown]:
         """An `interact` with all its results: controls, and what they pick."""
@@ -200,6 +199,18 @@ class Outputs:
             yield Shown("figure", place)
         else:
             yield Shown("html" if html else "choices", place)
+
+
+def _drawn(states: Sequence[Mapping]) -> str:
+    """Of all frames of some players: their smallest text, and height by width of the tallest."""
+    drawings = [str(one.get("svg", "")) for state in states for one in state.get("frames") or []]
+    sizes = [float(size) for svg in drawings for size in _SIZE.findall(svg)]
+    shapes = [found for svg in drawings if (found := _VIEW_BOX.search(svg[:300]))]
+    tallest = max(
+        (float(high) / float(wide) for wide, high in map(re.Match.groups, shapes)), default=0
+    )
+    said = f' data-smallest="{min(sizes):g}"' if sizes else ""
+    return f'{said} data-tallest="{tallest:.4f}"' if tallest else said
 
 
 def _value(model: Mapping) -> str:
