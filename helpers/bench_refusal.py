@@ -76,6 +76,8 @@ def compiled(kernel) -> tuple[int, int]:
 
     made = compile_ptx(kernel.code, kernel.options)
     mangled = made.entry(kernel.entry)
-    module = prepare(made).module
+    prepared = prepare(made)
+    prepared.need(mangled)  # the run needs it: one that was only asked about begins sooner
+    module = prepared.module
     _, static, _ = shared_places(module, mangled)
     return static, module.functions[mangled].bounds.get("maxntid", MAX_THREADS)
