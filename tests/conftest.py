@@ -78,6 +78,20 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory):
+    """A headless Firefox, or None where there is none or nothing to speak to it with."""
+    from importlib.util import find_spec
+
+    import firefox
+
+    if firefox.path() is None or find_spec("websocket") is None:
+        yield None
+        return
+    with firefox.running(tmp_path_factory.mktemp("firefox")) as running:
+        yield running
+
+
 @pytest.fixture
 def page(browser):
     """A new page in a profile of its own."""

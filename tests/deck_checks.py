@@ -174,6 +174,12 @@ PLAY = """async () => {
   return waiting.map((one) => one.getAttribute("aria-label"));
 }"""
 
+# The first slide, but for the last, with something on it that takes keys; and the focus there.
+FIRST_HELD = """() => [...document.querySelectorAll(".slides > section")].slice(0, -1).findIndex(
+  (one) => one.querySelector(".figure-player-play, .kernel-bench, .choices"))"""
+FOCUS = """() => document.querySelector(".present").querySelector(
+  ".figure-player-play, .kernel-bench input, .choices input").focus()"""
+
 # Printed pages that have another height than a slide, or a figure that is not there.
 EMPTY_PAGES = """() => [...document.querySelectorAll(".pdf-page")].map((page, n) => {
   const figures = [...page.querySelectorAll(".figure, .bench")];
@@ -230,23 +236,7 @@ def check(browser, path: Path) -> dict:
         counted["ready"] = int(page.evaluate("document.documentElement.dataset.ready"))
         assert counted["ready"] < 8000
         slides_of = page.evaluate(ALL)
-        for slide in slides_of:
-            said = f"slide {slide['number'] + 1} of {path.name}: {slide['measured'][0]}"
-            for found in slide["measured"]:
-                whole = f"slide {slide['number'] + 1} of {path.name}: {found}"
-                assert (round(found["width"]), round(found["height"])) == (1280, 720), whole
-                assert not found["over"] and not found["small"] and not found["scrolls"], whole
-                assert found["figures"] <= 1 and found["lines"] <= 10, whole
-            for bench in slide["benches"]:
-                assert bench["names"] and not bench["bad"] and bench["views"] == 3, (said, bench)
-                assert bench["different"]["head"] == bench["count"] > 1, (said, bench)
-                assert min(bench["different"].values()) > 1, (said, bench)
-                counted["settings"] += bench["count"]
-            if slide["choices"]["count"]:
-                assert slide["choices"]["different"] > 1, said
-                counted["turned"] += slide["choices"]["count"]
-        counted["slides"] = len(slides_of)
-        counted["device"] = slides_of[0]["measured"][0]["device"]
+        judge(path, slides_of, counted)
         assert not (still := page.evaluate(PLAY)), still
         for slide in slides_of:
             if slide["playable"]:
@@ -259,6 +249,43 @@ def check(browser, path: Path) -> dict:
         empty = page.evaluate(EMPTY_PAGES)
         assert not empty, empty
     return counted
+
+
+def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
+    """What has been measured on all slides, and what their benches and controls have shown."""
+    for slide in slides_of:
+        said = f"slide {slide['number'] + 1} of {path.name}: {slide['measured'][0]}"
+        for found in slide["measured"]:
+            whole = f"slide {slide['number'] + 1} of {path.name}: {found}"
+            assert (round(found["width"]), round(found["height"])) == (1280, 720), whole
+            assert not found["over"] and not found["small"] and not found["scrolls"], whole
+            assert found["figures"] <= 1 and found["lines"] <= 10, whole
+        for bench in slide["benches"]:
+            assert bench["names"] and not bench["bad"] and bench["views"] == 3, (said, bench)
+            assert bench["different"]["head"] == bench["count"] > 1, (said, bench)
+            assert min(bench["different"].values()) > 1, (said, bench)
+            counted["settings"] += bench["count"]
+        if slide["choices"]["count"]:
+            assert slide["choices"]["different"] > 1, said
+            counted["turned"] += slide["choices"]["count"]
+    counted["slides"] = len(slides_of)
+    counted["device"] = slides_of[0]["measured"][0]["device"]
+
+
+def check_in_firefox(firefox, path: Path) -> None:
+    """The same in Firefox: it opens, fits its sheets, plays, answers and gives the keys back."""
+    firefox.troubles.clear()
+    firefox.open(path.as_uri())
+    firefox.wait_for("document.documentElement.dataset.ready")
+    judge(path, firefox.evaluate(f"({ALL})()"), {"settings": 0, "turned": 0})
+    assert not (still := firefox.evaluate(f"({PLAY})()")), still
+    held = firefox.evaluate(f"({FIRST_HELD})()")
+    if held >= 0:
+        firefox.evaluate(f"(Reveal.slide({held}, 0, 99), ({FOCUS})())")
+        for key, place in (("ArrowRight", held), ("Escape", held), ("ArrowRight", held + 1)):
+            firefox.press(key)
+            assert firefox.evaluate("Reveal.getIndices().h") == place, (path.name, key)
+    assert not firefox.troubles, firefox.troubles
 
 
 def scrub(page, number: int) -> None:
@@ -280,17 +307,11 @@ def scrub(page, number: int) -> None:
 
 def keys(page) -> None:
     """Escape gives the keys of a figure back to the deck."""
-    held = page.evaluate(
-        """() => [...document.querySelectorAll(".slides > section")].slice(0, -1).findIndex(
-            (one) => one.querySelector(".figure-player-play, .kernel-bench, .choices"))"""
-    )
+    held = page.evaluate(FIRST_HELD)
     if held < 0:
         return
     page.evaluate(f"Reveal.slide({held}, 0, 99)")
-    page.evaluate(
-        """() => document.querySelector(".present").querySelector(
-            ".figure-player-play, .kernel-bench input, .choices input").focus()"""
-    )
+    page.evaluate(FOCUS)
     page.keyboard.press("ArrowRight")
     assert page.evaluate("Reveal.getIndices().h") == held
     page.keyboard.press("Escape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 
@@ -85,12 +86,20 @@ def made_up():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def ran(tmp_path_factory):
+    """The file of the made-up chapter, and what came of running it."""
+    path = tmp_path_factory.mktemp("decks") / "90_made_up.ipynb"
+    nbformat.write(made_up(), path)
+    return path, execute(read(path), str(path), path.parent)
+
+
+@pytest.fixture(scope="module")
+def made(ran):
     """The made-up chapter as a deck, built as `make slides` does."""
-    folder = tmp_path_factory.mktemp("decks")
-    nbformat.write(made_up(), folder / "90_made_up.ipynb")
+    path, executed = ran
     said: list[str] = []
-    [deck] = make([folder / "90_made_up.ipynb"], folder / "slides", say=said.append)
+    run = lambda _: copy.deepcopy(executed)  # noqa: E731
+    [deck] = make([path], path.parent / "slides", say=said.append, run=run)
     return deck, said
 
 
@@ -100,6 +109,12 @@ def test_a_deck_of_everything_stands_up(made, browser):
     assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
     assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
     assert said[0].startswith("[1/1] 90_made_up") and "1 PDFs are printed." in said
+
+
+def test_a_deck_stands_up_in_firefox(made, firefox):
+    if firefox is None:
+        pytest.skip("needs Firefox: on Debian, apt install firefox-esr")
+    deck_checks.check_in_firefox(firefox, made[0])
 
 
 def test_what_stands_on_which_slide(made, browser):
@@ -160,10 +175,8 @@ def test_the_deck_is_printed_one_page_a_slide(made, browser):
         assert pages == page.evaluate("Reveal.getTotalSlides()")
 
 
-def test_a_page_to_read_runs_its_figures_too(made, browser, tmp_path):
-    deck, _ = made
-    source = deck.parent.parent / "90_made_up.ipynb"
-    executed = execute(read(source), "90", tmp_path)
+def test_a_page_to_read_runs_its_figures_too(ran, browser, tmp_path):
+    executed = copy.deepcopy(ran[1])
     path = tmp_path / "page.html"
     build.write(path, reading_page(chapter(executed, "90_made_up", tmp_path, whole=True)))
     context = browser.new_context(offline=True)
@@ -185,7 +198,9 @@ def test_a_page_to_read_runs_its_figures_too(made, browser, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
-def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, executed, tmp_path):
+def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, firefox, executed, tmp_path):
     [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None, run=executed)
     counted = deck_checks.check(browser, deck)
     assert counted["slides"] >= 15
+    if firefox is not None:
+        deck_checks.check_in_firefox(firefox, deck)
