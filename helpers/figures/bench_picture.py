@@ -21,7 +21,7 @@ from .events import LANES, WORD, WarpAccess, of_warp
 from .palette import MATRIX_HUES
 from .tiles import counted
 
-HEIGHT = 240
+HEIGHT = 212
 _LEFT, _SECTOR = 20, 32
 _WARP = 0  # whose accesses are drawn
 
@@ -206,7 +206,7 @@ def _sectors(
             for byte in range(start, start + access.bytes):
                 bytes_of.setdefault(byte // _SECTOR, set()).add(byte % _SECTOR)
         used, count = sum(map(len, bytes_of.values())), len(bytes_of)
-        y = 26 + 74 * n
+        y = 18 + 68 * n
         name = f"{access.kind} of {access.array}, line {access.line}"
         canvas.text(_LEFT, y, name.replace("_", "\\_"), bold=True)
         share = f"{counted(count, 'sector')}, {100 * used / (_SECTOR * count):.3g} % used"
@@ -217,8 +217,8 @@ def _sectors(
         boxes, asked = [], []
         for place, sector in enumerate(sorted(bytes_of)):
             x = _LEFT + place * width
-            boxes.append((x, y + 10, width - 4, 28))
-            asked += _runs(bytes_of[sector], x, y + 10, byte, 28)
+            boxes.append((x, y + 8, width - 4, 24))
+            asked += _runs(bytes_of[sector], x, y + 8, byte, 24)
         canvas.cells(boxes, fill="orange-fill", stroke="none")
         canvas.cells(asked, fill="blue", stroke="none")
         canvas.cells(boxes, stroke="orange", weight=2)
@@ -229,7 +229,7 @@ def _sectors(
             start = (sector * _SECTOR - base) // WORD
             row = divmod(start, across) if across else (start,)
             text = access.array + "".join(f"[{at}]" for at in row)
-            canvas.text(_LEFT + place * width, y + 56, text.replace("_", "\\_"), fill="muted")
+            canvas.text(_LEFT + place * width, y + 50, text.replace("_", "\\_"), fill="muted")
         said.append(f"{name}: {share}")
     return f"Warp 0 of block (0, 0). {'; '.join(said)}." if said else ""
 
@@ -280,7 +280,7 @@ def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: Verdict) -> st
     text = f"{counted(verdict.wavefronts, 'wavefront')}, ideal {verdict.ideal}"
     wide = f", {access.bytes} bytes a lane" if access.bytes > WORD else ""
     canvas.text(x, 50, text + wide, bold=True, fill="green" if good else "vermillion")
-    pitch, ground, room = 13.5, 196.0, 130.0
+    pitch, ground, room = 13.5, 168.0, 104.0
     stacks = verdict.loads.sum(axis=0)
     high = min(26.0, room / max(int(stacks.max()), 1))
     canvas.rect(x, ground - room, BANKS * pitch, room, fill="faint", stroke="none")

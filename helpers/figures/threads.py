@@ -214,6 +214,8 @@ def ownership(
                 top + (index // columns - r0 + 0.5) * zoom + _TEXT * 0.36,
                 str(owner.lane),
                 anchor="middle",
+                textLength=15 if owner.lane > 9 else None,  # or neighbours would run together
+                lengthAdjust="spacingAndGlyphs" if owner.lane > 9 else None,
             )
     directions = [
         f"{name} {arrow}" for name, arrow in zip(_axes(chosen, columns), "↓→", strict=True) if name

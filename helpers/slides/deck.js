@@ -113,6 +113,7 @@ async function start() {
   }));
   const plans = sections.map(plan);
   plans.forEach(leaveDrawingOut);
+  plans.forEach(leadIn);
   mendLonely(plans);
   plans.forEach(layOut);
   const sheets = [...slides.querySelectorAll(".sheet")];

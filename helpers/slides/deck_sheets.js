@@ -197,7 +197,11 @@ function plan(section) {
   const body = section.querySelector(".body");
   const room = { body, width: body.clientWidth, height: body.clientHeight };
   const entries = [...body.children].map(entryOf);
-  return { section, body, room, entries, told: [], pages: deal(entries, room) };
+  const title = [...(section.querySelector(".title")?.children ?? [])];
+  const taken = title.reduce((sum, part) => sum + part.offsetWidth + GAP, 100);
+  // Characters of two lines, as they are set there.
+  const leadRoom = title.length ? (2 * 0.92 * (room.width - taken)) / 9.6 : 0;
+  return { section, body, room, entries, leadRoom, told: [], pages: deal(entries, room) };
 }
 
 // Code that draws the figure of the next sheet goes into the notes, and so does what a sheet would
@@ -212,6 +216,18 @@ function leaveDrawingOut(one) {
   if (!one.told.length) return;
   one.entries = one.entries.filter((entry) => !one.told.includes(entry));
   one.pages = deal(one.entries, one.room);
+}
+
+// One short sentence before a figure or a bench stands beside the title: the figure needs its sheet.
+function leadIn(one) {
+  const [first, next] = one.pages;
+  const paragraph = first.blocks[0]?.node.firstElementChild;
+  const alone = first.blocks.length === 1 && first.blocks[0].prose && !first.blocks[0].node.matches(".fragment") &&
+    paragraph?.localName === "p" && paragraph.parentElement.children.length === 1;
+  if (!alone || !next?.figure || one.section.querySelector(".opening")) return;
+  if (paragraph.querySelector(".maths-line") || paragraph.textContent.length > one.leadRoom) return;
+  one.pages.shift();
+  one.lead = paragraph;
 }
 
 const isLonely = ({ pages, room }) =>
@@ -238,9 +254,10 @@ function mendLonely(plans) {
   }
 }
 
-function layOut({ section, pages, room, told }) {
+function layOut({ section, pages, room, told, lead }) {
   if (told.length) tell(section, ...told.map((entry) => entry.node));
   const made = pages.map((page, number) => sheetFor(section, page, number));
+  if (lead) made[0].querySelector(".title").append(make("span", "lead", ...lead.childNodes));
   made.forEach((one, number) => {
     const part = make("span", "title-part", `${number + 1} / ${made.length}`);
     if (made.length > 1) one.querySelector(".title")?.append(part);
