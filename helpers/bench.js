@@ -6,8 +6,6 @@
 // their own: they arrive one by one and in order, which is not promised of a model's state.
 
 const SILENCE = 4000; // milliseconds without an answer before that is said
-// Keys that stay with the page: Tab leaves a control, the rest is how lecturers turn pages.
-const PAGE_KEYS = /^(Tab|PageUp|PageDown|F\d+|Shift|Control|Alt|Meta)$/;
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -305,15 +303,7 @@ function render({ model, el }) {
     drawLadder();
   }
 
-  // A notebook cuts cells at "x" and a deck of slides turns pages at the arrows: what is typed here
-  // is for the bench alone. Escape gives the keys back.
-  function onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || PAGE_KEYS.test(event.key)) return;
-    if (event.key === "Enter" && event.shiftKey) return;
-    event.stopPropagation();
-    if (event.type === "keydown" && event.key === "Escape") document.activeElement?.blur?.();
-  }
-  for (const type of ["keydown", "keypress", "keyup"]) root.addEventListener(type, onKey);
+  const leaveKeys = keepKeys(root);
 
   // Several parts arrive in one message, which is drawn once.
   let due = false;
@@ -332,6 +322,7 @@ function render({ model, el }) {
 
   return () => {
     clearTimeout(timer);
+    leaveKeys();
     for (const name of watched) model.off(`change:${name}`, later);
     root.remove();
   };

@@ -41,7 +41,9 @@ class Bench(anywidget.AnyWidget):
         start: settings that differ from the defaults.
     """
 
-    _esm = _HERE.joinpath("bench.js").read_text("utf-8")
+    _esm = "".join(
+        _HERE.joinpath(part).read_text("utf-8") for part in ("figures/figure.js", "bench.js")
+    )
     _css = CSS
     title = traitlets.Unicode().tag(sync=True)
     controls = traitlets.List(traitlets.Dict()).tag(sync=True)

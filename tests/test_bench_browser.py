@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import nbformat
 import pytest
 from bench_problems import TRANSPOSE
+from lumino import HEARD_FIRST
 from test_browser import THEMES, Lab, run_all, screenshots, shoot  # noqa: F401 (a fixture)
 
-from helpers import bench_html
+from helpers import bench_html, bench_view
 from helpers.bench import sweep
 
 pytestmark = pytest.mark.browser
 
-HELPERS = Path(bench_html.__file__).parent
 SETUP = """
 import numpy as np
 from helpers.bench import Launch, bench
@@ -264,12 +263,10 @@ render({{ model, el: document.querySelector("#here") }});
 
 def test_a_sweep_in_a_page_without_python(page, tmp_path):
     results = sweep("padded", {"PAD": [0, 1], "TILE": [16, 32]}, start={"N": 64, "d": 16})
-    from helpers.bench_view import CSS
-
-    code = (HELPERS / "bench.js").read_text().replace("export default { render };", "")
+    code = bench_view.Bench._esm.replace("export default { render };", "")
     state = json.dumps(bench_html.model(json.loads(json.dumps(results)))).replace("</", "<\\/")
     path = tmp_path / "page.html"
-    path.write_text(PAGE.format(css=CSS, state=state, code=code), encoding="utf-8")
+    path.write_text(PAGE.format(css=bench_view.CSS, state=state, code=code), encoding="utf-8")
     problems = []
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -285,4 +282,11 @@ def test_a_sweep_in_a_page_without_python(page, tmp_path):
         load = f"{result['totals']['shared_load_wavefronts']:,}"
         assert load in bench.totals
         assert f"PAD={result['settings']['PAD']}" in bench.source
+    bench.choice("PAD", 0).focus()
+    page.evaluate(HEARD_FIRST)
+    for key in ("x", "ArrowRight", "d"):
+        page.keyboard.press(key)
+    assert page.evaluate("window.heard") == [] and bench.choice("PAD", 1).is_checked()
+    page.keyboard.press("Control+s")
+    assert page.evaluate("window.heard") == ["Control", "s"]
     assert not problems, problems

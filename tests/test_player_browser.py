@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from lumino import HEARD_FIRST
 
 from helpers.figures.dot_product import DotProduct, _texts
 from helpers.figures.draw import Canvas, Frame
@@ -345,11 +346,10 @@ def test_keys_do_not_leak(show):
 def test_pages_that_hear_keys_first_are_warned(show):
     """Notebook 7 listens on the way down and leaves alone what bears lumino's attribute."""
     page = show(player(), DotProduct())
-    page.evaluate(
-        "() => { window.heard = []; document.addEventListener('keydown', (e) =>"
-        " e.target.closest('[data-lm-suppress-shortcuts]') || window.heard.push(e.key), true); }"
-    )
-    for target in (Controls(page).root, Controls(page).scrubber, page.locator(".figure-handle")):
+    page.evaluate(HEARD_FIRST)
+    mine = Controls(page)
+    speed = mine.root.get_by_role("combobox")
+    for target in (mine.root, mine.scrubber, speed, page.locator(".figure-handle")):
         target.focus()
         for key in ("x", "ArrowRight", "Home", "Space", "Escape"):
             page.keyboard.press(key)
