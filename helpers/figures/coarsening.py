@@ -92,7 +92,7 @@ class _Side:
                 finished = finished | done
                 self.steps.append(_Step(block, phase, dict(reads), finished))
         self.blocks = len({step.block.block for step in self.steps})
-        self.cell = min(38.0, 150 / max(self.N, self.d)), min(26.0, 104 / max(self.N, self.d))
+        self.cell = min(38.0, 150 / max(self.N, self.d)), min(26.0, 107 / max(self.N, self.d))
         self.whole = all(
             float(v).is_integer() for step in self.steps for v in step.phase.partial.values()
         )
