@@ -1,0 +1,229 @@
+"""Judges a mutant by what an exercise checks: compiles, right, no finding, counters kept."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from helpers import simulator
+from helpers.kernels import KERNELS, KernelError
+from helpers.simulator import SimulatorError
+from helpers.simulator.compiler import compile_ptx
+
+from .generate import FILES, Mutant
+from .targets import Data, Trial, trials
+from .text import Source
+
+MAX_STEPS = 60_000  # instructions of a batch: the trials need less than a quarter
+WRONG, REFUSED, SLOWER, SURVIVED = "wrong result", "refused", "slower", "survived"
+# What a survivor is also where the compiler made the same instructions of it, or the same but for
+# their order and the registers that they use.
+SAME = "same instructions"
+# What a kernel must not do more of to compute the same.
+COSTS = (
+    "global_load_sectors", "global_store_sectors", "shared_load_wavefronts",
+    "shared_store_wavefronts", "local_load_bytes", "local_store_bytes", "barriers", "instructions",
+)  # fmt: skip
+MORE_INSTRUCTIONS = 1.02  # a few are the compiler's own affair
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`verdict`: wrong result, a finding's or an error's kind, refused, slower or survived.
+
+    `also`: what else the same launch showed. `trial`: what showed it. `said`: the message, or the
+    counters.
+    """
+
+    verdict: str
+    also: tuple[str, ...] = ()
+    trial: str = ""
+    said: str = ""
+
+
+def judge(mutant: Mutant) -> Judgement:
+    """What the checks say of one mutant."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "kernels"
+        shutil.copytree(KERNELS, place, ignore=shutil.ignore_patterns("exercises"))
+        (place / mutant.file).write_text(mutant.text(), encoding="utf-8")
+        return judge_folder(place, concerned(mutant.file, mutant.function))
+
+
+def judge_folder(folder: Path, kernels: tuple[tuple[str, str], ...]) -> Judgement:
+    """What the checks say of the kernels of a folder, given as (file, entry)."""
+    listed = [trial for kernel in kernels for trial in trials(*kernel)]
+    for trial in listed:  # what a first look shows
+        found = run(folder, trial)
+        if found is not None:
+            return found
+    for trial in listed:  # a missing barrier gives wrong numbers where warps take turns
+        for schedule in ("warps", "warps_reversed"):
+            found = run(folder, trial, schedule)
+            if found is not None:
+                return found
+    dearer = [
+        more for trial in listed if (more := more_than(counters(folder, trial), *_usual(trial)))
+    ]
+    if dearer:
+        return Judgement(SLOWER, (), *dearer[0])
+    same = all(instructions(folder, t) == instructions(KERNELS, t) for t in listed)
+    return Judgement(SURVIVED, (SAME,) if same else ())
+
+
+def _usual(trial: Trial) -> tuple[dict[str, int], str]:
+    return _baseline(trial.file, trial.entry, trial.label), trial.label
+
+
+@functools.cache
+def _baseline(file: str, entry: str, label: str) -> dict[str, int]:
+    trial = next(t for t in trials(file, entry) if t.label == label)
+    return counters(KERNELS, trial)
+
+
+def more_than(now: dict[str, int], usual: dict[str, int], label: str) -> tuple[str, str] | None:
+    """(trial, counters that have grown), if any has."""
+    grown = [
+        f"{name} {usual[name]:,} -> {now[name]:,}"
+        for name in COSTS
+        if now[name] > usual[name] * (MORE_INSTRUCTIONS if name == "instructions" else 1)
+    ]
+    return (label, "; ".join(grown)) if grown else None
+
+
+def run(folder: Path, trial: Trial, schedule: str = "lockstep") -> Judgement | None:
+    """Launch one trial; None if it is right and has no finding."""
+    data, arguments = _fresh(trial)
+    sanitize = schedule == "lockstep"
+    label = trial.label if sanitize else f"{trial.label}, schedule {schedule}"
+    try:
+        report = _launch(folder, trial, arguments, sanitize=sanitize, schedule=schedule)
+    except SimulatorError as error:
+        verdict = REFUSED if error.kind == "compile" else error.kind
+        return Judgement(verdict, (), label, str(error).split("\n")[0])
+    except KernelError as error:
+        return Judgement(REFUSED, (), label, str(error))
+    wrong = _wrong(data, arguments)
+    kinds = tuple(dict.fromkeys(f.kind for f in report.findings)) if sanitize else ()
+    if wrong:
+        return Judgement(WRONG, kinds, label, wrong)
+    if kinds:
+        return Judgement(kinds[0], kinds[1:], label, report.findings[0].message)
+    return None
+
+
+def counters(folder: Path, trial: Trial) -> dict[str, int]:
+    """What one trial counts."""
+    _, arguments = _fresh(trial)
+    return _launch(folder, trial, arguments, count=True).counters
+
+
+def error_of(folder: Path, trial: Trial) -> tuple[float, float]:
+    """(largest error of a row relative to its length, what it may be)."""
+    data, arguments = _fresh(trial)
+    _launch(folder, trial, arguments)
+    return float(_errors(data, arguments).max()), data.tolerance
+
+
+def instructions(folder: Path, trial: Trial) -> Counter[str]:
+    """A trial's PTX, each line without its registers and labels, and how often it is there."""
+    kernel = trial.kernel(folder)
+    text = compile_ptx(alone(kernel.code, kernel.entry), kernel.options).ptx.split(".section")[0]
+    lines = (re.sub(r"%\w+|\$L__\w+", "", line).strip() for line in text.split("\n"))
+    return Counter(line for line in lines if not re.match(r"\.loc|\.file|//", line))
+
+
+def _fresh(trial: Trial) -> tuple[Data, list]:
+    data = trial.make()
+    arguments = list(data.arguments)
+    arguments[data.output] = arguments[data.output].copy()
+    return data, arguments
+
+
+def _launch(folder: Path, trial: Trial, arguments: list, count: bool = False, **more):
+    kernel = trial.kernel(folder)
+    return simulator.launch(
+        alone(kernel.code, kernel.entry), kernel.entry, trial.grid, trial.block, tuple(arguments),
+        kernel.options, trial.shared_mem, count, max_dynamic_shared=trial.shared_mem or None,
+        max_steps=MAX_STEPS, progress=False, **more,
+    )  # fmt: skip
+
+
+def alone(code: str, entry: str) -> str:
+    """A source whose other kernels are templates that nothing uses: the compiler skips them.
+
+    Its lines stay where they are, and so does what becomes of the one kernel.
+    """
+    parts = re.split(r'(extern "C" __global__ )', code)
+    for n in range(2, len(parts), 2):
+        if not re.search(rf"^[^{{]*\b{entry}\(", parts[n].split("{")[0] + "{", re.DOTALL):
+            parts[n - 1] = "template <int> __global__ "
+    return "".join(parts)
+
+
+def _errors(data: Data, arguments: list) -> np.ndarray:
+    """The error of each row relative to its length; infinite where there is a NaN."""
+    out = data.decode(arguments[data.output]).astype(np.float64).reshape(data.expected.shape)
+    with np.errstate(all="ignore"):
+        off = np.linalg.norm(out - data.expected, axis=-1)
+        off = off / np.linalg.norm(data.expected, axis=-1)
+    return np.where(np.isfinite(off), off, np.inf)
+
+
+def _wrong(data: Data, arguments: list) -> str:
+    """A sentence on how the result is wrong; empty if it is right."""
+    errors = _errors(data, arguments)
+    if (errors > data.tolerance).any():
+        worst = np.unravel_index(int(np.argmax(errors)), errors.shape)
+        return f"{int((errors > data.tolerance).sum())} of {errors.size} rows are wrong, " + (
+            f"row {tuple(map(int, worst))} by {errors[worst]:.2g} of its length"
+        )
+    for number, value in enumerate(data.arguments):
+        if number != data.output and isinstance(value, np.ndarray):
+            if not np.array_equal(value.view(np.uint8), arguments[number].view(np.uint8)):
+                return f"argument {number} was changed"
+    return ""
+
+
+@functools.cache
+def concerned(file: str, function: str) -> tuple[tuple[str, str], ...]:
+    """The kernels, as (file, entry), that run a function of a file, itself or through others."""
+    if file == "include/swizzle.cuh":
+        return (("09_flash_swizzled.cu", "flash_attention"),)
+    source = Source((KERNELS / file).read_text(encoding="utf-8"))
+    bodies = {b.name: source.code[b.start : b.end] for b in source.bodies}
+    found = {function}
+    while True:
+        more = {
+            name
+            for name, body in bodies.items()
+            if any(re.search(rf"\b{other}\b *[<(]", body) for other in found)
+        }
+        if more <= found:
+            break
+        found |= more
+    entries = tuple((file, name) for name in entries_of(file) if name in found)
+    if not entries:
+        raise ValueError(f"No kernel of {file} runs {function}.")
+    return entries
+
+
+@functools.cache
+def entries_of(file: str) -> tuple[str, ...]:
+    """The kernels of a file, in its order."""
+    code = Source((KERNELS / file).read_text(encoding="utf-8")).code
+    pattern = r"__global__ (?:void )?(?:__launch_bounds__\([^\n]*\) )?(?:void )?(\w+)\("
+    return tuple(re.findall(pattern, code))
+
+
+def all_kernels() -> tuple[tuple[str, str], ...]:
+    """Every kernel, as (file, entry)."""
+    return tuple((file, entry) for file in FILES if file.endswith(".cu")
+                 for entry in entries_of(file))  # fmt: skip

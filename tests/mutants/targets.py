@@ -1,0 +1,275 @@
+"""What each kernel is run on: small odd sizes at which every fault can show.
+
+A trial's inputs are asymmetric, its outputs hold NaN before the launch, and what is expected comes
+from NumPy in float64. Scores lie near -200 or have one peak a row, so that a softmax without its
+right maximum overflows or vanishes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from helpers import flash_inputs
+from helpers.flash import FLASH
+from helpers.kernels import Kernel, load_kernel
+from helpers.ladder import LADDER
+
+FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
+FP16, BF16 = 2e-3, 2e-2  # the same where weights and results are rounded to 11 or 8 bits
+LOW, PEAK = -200.0, 150.0  # exp(LOW) is 0 and exp(PEAK) infinite in fp32
+
+
+@dataclass(frozen=True)
+class Data:
+    """The arguments of one launch and what the output shall be.
+
+    Attributes:
+        arguments: arrays and numbers in the kernel's order; the output is NaN all over.
+        output: the number of the output among them.
+        expected: float64, its last axis the one whose elements belong together.
+        tolerance: largest error of a row, relative to its length.
+        decode: what turns the output into floats.
+    """
+
+    arguments: tuple[Any, ...]
+    output: int
+    expected: np.ndarray
+    tolerance: float
+    decode: Callable[[np.ndarray], np.ndarray] = np.asarray
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch of one kernel with its parameters set."""
+
+    file: str
+    entry: str
+    parameters: Mapping[str, Any]
+    label: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_mem: int
+    make: Callable[[], Data]
+
+    def kernel(self, folder: Path) -> Kernel:
+        """The kernel out of a folder of kernel files."""
+        return load_kernel(self.file, self.entry, kernels_dir=folder, **self.parameters)
+
+
+def _ramp(rows: int, cols: int) -> np.ndarray:
+    return np.linspace(0.5, 1.5, rows * cols).reshape(rows, cols)
+
+
+def _normal(rows: int, cols: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, cols))
+
+
+@functools.cache
+def _qk(N: int, d: int) -> Data:
+    Q = (_normal(N, d, 1) * _ramp(N, d)).astype(np.float32)
+    K = (_normal(N, d, 2) + _ramp(N, d)).astype(np.float32)
+    S = np.full((N, N), np.nan, np.float32)
+    expected = Q.astype(np.float64) @ K.T.astype(np.float64) / np.sqrt(d)
+    return Data((Q, K, S, np.int32(N), np.int32(d)), 2, expected, FP32)
+
+
+@functools.cache
+def _pv(N: int, d: int) -> Data:
+    P = (np.abs(_normal(N, N, 3)) * _ramp(N, N)).astype(np.float32)
+    V = (_normal(N, d, 4) + _ramp(N, d)[::-1]).astype(np.float32)
+    expected = P.astype(np.float64) @ V.astype(np.float64)
+    O = np.full((N, d), np.nan, np.float32)  # noqa: E741 (its letter)
+    return Data((P, V, O, np.int32(N), np.int32(d)), 2, expected, FP32)
+
+
+def softmax(S: np.ndarray) -> np.ndarray:
+    """Along the last axis, in float64."""
+    P = np.exp(S - S.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True)
+
+
+@functools.cache
+def _softmax(N: int, peak: bool) -> Data:
+    S = _normal(N, N, 5) * 1.5 + _ramp(N, N)
+    if peak:
+        S[np.arange(N), N - 1 - np.arange(N)] += PEAK
+    else:
+        S += LOW
+    S = S.astype(np.float32)
+    expected = softmax(S.astype(np.float64))
+    return Data((S, np.full((N, N), np.nan, np.float32), np.int32(N)), 1, expected, FP32)
+
+
+@functools.cache
+def _add(n: int) -> Data:
+    a, b = (_normal(1, n, seed)[0].astype(np.float32) for seed in (6, 7))
+    c = np.full(n, np.nan, np.float32)
+    expected = a.astype(np.float64) + b
+    return Data((a, b, c, np.int32(n)), 2, expected.reshape(n, 1), 1e-6)
+
+
+@functools.cache
+def _turn(size: int, words: int) -> Data:
+    rows = _normal(size * size, words, 8).astype(np.float32)
+    expected = rows.reshape(size, size, words).swapaxes(0, 1).reshape(-1, words)
+    return Data((rows, np.full_like(rows, np.nan)), 1, expected.astype(np.float64), 0.0)
+
+
+@functools.cache
+def _phases(stride: int) -> Data:
+    source = _normal(32 * 8, 4, 9).astype(np.float32)
+    lanes = np.full((32, 4), np.nan, np.float32)
+    return Data((source, lanes), 1, source[stride * np.arange(32)].astype(np.float64), 0.0)
+
+
+@functools.cache
+def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool) -> Data:
+    """Q, K, V [b, h, n, d] whose scores are near LOW, or have a peak in another place each row."""
+    rng = np.random.default_rng(n)
+    Q, K, V = (rng.standard_normal((b, h, n, d)) for _ in range(3))
+    if peak:
+        signs = np.where(rng.random((b, h, n, d)) < 0.5, -1.0, 1.0)
+        K += signs
+        Q += signs[..., ::-1, :] * PEAK / np.sqrt(d)
+    else:
+        Q[..., 0], K[..., 0] = 8 + Q[..., 0] / 8, LOW / 8 * np.sqrt(d)
+    V += np.linspace(0.5, 2.5, d) + np.linspace(0, 2, h)[:, None, None]
+    if layout == "bnhd":
+        Q, K, V = (x.transpose(0, 2, 1, 3) for x in (Q, K, V))
+    bf16 = element == "nv_bfloat16"
+    kept = [flash_inputs.to_bf16(x) if bf16 else x.astype(np.float16) for x in (Q, K, V)]
+    Q, K, V = (np.ascontiguousarray(x) for x in kept)
+    expected = flash_inputs.reference(Q, K, V, layout)
+    O = np.full(Q.shape, 0x7FFF, np.uint16)  # noqa: E741 (its letter); NaN, in fp16 and in bf16
+    strides = (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
+    numbers = (np.int32(n), np.int64(strides[0]), np.int64(strides[1]), np.int32(strides[2]))
+    # the simulator moves bits, and knows a pointer by the default of ELEMENT, half
+    arrays = tuple(x.view(np.float16) for x in (Q, K, V, O))
+
+    def decode(out: np.ndarray) -> np.ndarray:
+        return flash_inputs.to_float(out.view(np.uint16) if bf16 else out)
+
+    return Data((*arrays, *numbers), 3, expected, BF16 if bf16 else FP16, decode)
+
+
+# Parameters, N and d: the first is what most faults show at. The later ones have tiles that fit
+# exactly, more than one warp in a row of tiles, or the other choice of a parameter.
+SIZES = {
+    "02_naive.cu": (({"TILE": 8}, 19, 11), ({"TILE": 8}, 11, 21), ({"TILE": 8}, 16, 8)),
+    "03_tiled.cu": (({"TILE": 8}, 19, 11), ({"TILE": 8}, 11, 21), ({"TILE": 8}, 16, 8)),
+    "05_coarsened.cu": (
+        ({"TILE": 8, "COARSE": 2}, 37, 11), ({"TILE": 8, "COARSE": 2}, 11, 37),
+        ({"TILE": 8, "COARSE": 2}, 32, 32), ({"TILE": 8, "COARSE": 1}, 19, 21),
+    ),
+    "06_coalesced.cu": (
+        ({"TILE": 8, "COARSE": 2}, 37, 11),
+        ({"TILE": 8, "COARSE": 2, "TRANSPOSE_ON_STORE": 1}, 37, 11),
+        ({"TILE": 8, "COARSE": 2}, 11, 37), ({"TILE": 8, "COARSE": 2}, 32, 32),
+        ({"TILE": 16, "COARSE": 1, "TRANSPOSE_ON_STORE": 1}, 16, 21),
+    ),
+    "07_register_blocked.cu": (
+        ({"PATCH": 4, "TILE": 16}, 67, 35), ({"PATCH": 4, "TILE": 16}, 68, 36),
+        ({"PATCH": 4, "TILE": 16, "WARP_ROWS": 2}, 36, 68), ({"PATCH": 4, "TILE": 32}, 37, 69),
+        ({"PATCH": 8, "TILE": 32}, 32, 64),
+    ),
+}  # fmt: skip
+for _file, (_first, *_) in list(SIZES.items()):
+    SIZES[_file] += ((_first[0], 1, 1),)  # one thread of one block has work
+SIZES["07_padded.cu"] = tuple(
+    ({**p, "PAD": pad}, N, d) for pad in (1, 0) for p, N, d in SIZES["06_coalesced.cu"]
+)
+# Parameters, N and whether the rows have a peak.
+SOFTMAX_SIZES = {
+    "02_naive.cu": (({"BLOCK_SIZE": 64}, 70, False), ({"BLOCK_SIZE": 64}, 67, True),
+                    ({"BLOCK_SIZE": 64}, 1, True)),
+    "04_reduction.cu": (
+        ({"BLOCK_SIZE": 64}, 133, False), ({"BLOCK_SIZE": 64}, 139, True),
+        ({"BLOCK_SIZE": 64}, 37, True), ({"BLOCK_SIZE": 64}, 64, False),
+        ({"BLOCK_SIZE": 64}, 1, True),
+    ),
+    "07_register_blocked.cu": (
+        ({"BLOCK_SIZE": 64}, 269, False), ({"BLOCK_SIZE": 64}, 270, True),
+        ({"BLOCK_SIZE": 64}, 271, False), ({"BLOCK_SIZE": 64}, 272, True),
+        ({"BLOCK_SIZE": 64}, 269, True), ({"BLOCK_SIZE": 64}, 271, True),
+        ({"BLOCK_SIZE": 64}, 45, False), ({"BLOCK_SIZE": 64}, 256, False),
+        ({"BLOCK_SIZE": 64}, 1, True),
+    ),
+}  # fmt: skip
+FLASH_SIZES = (
+    ({"HEAD_DIM": 64, "B_R": 32, "B_C": 32, "WARPS": 2}, (2, 2, 45), "bhnd", "half", False),
+    ({"HEAD_DIM": 128, "B_R": 32, "B_C": 32, "WARPS": 1}, (2, 3, 39), "bnhd", "nv_bfloat16", False),
+    ({"HEAD_DIM": 64, "B_R": 64, "B_C": 32, "WARPS": 2}, (1, 1, 77), "bhnd", "half", True),
+    ({"HEAD_DIM": 128, "B_R": 64, "B_C": 64, "WARPS": 4}, (1, 2, 64), "bnhd", "half", False),
+)
+TOY_TURNS = (
+    ("float", 8, "XOR"), ("float", 8, "LATIN"), ("float", 8, "NONE"), ("float4", 32, "XOR"),
+    ("float", 32, "LATIN"), ("float4", 8, "LATIN"), ("float", 4, "XOR"),
+)  # fmt: skip
+TOY_STRIDES = (3, 8, 1)
+
+
+@functools.cache
+def trials(file: str, entry: str) -> tuple[Trial, ...]:
+    """The launches that judge one kernel, those first at which most faults show soonest."""
+    if file == "00_vector_add.cu":
+        return tuple(
+            Trial(file, entry, {}, f"n={n}", (grid,), (block,), 0, functools.partial(_add, n))
+            for n, grid, block in ((67, 3, 32), (64, 2, 32), (200, 2, 128))
+        )
+    if file == "09_toy_swizzle.cu":
+        return tuple(_toys(file, entry))
+    flash = next((one for one in FLASH if one.file == file), None)
+    if flash is not None:
+        return tuple(_flash_trials(flash))
+    step, rung = next((s, r) for r in LADDER for s in r.steps if (s.file, s.entry) == (file, entry))
+    make = {"scaled_dot_product": _qk, "pv_multiply": _pv, "softmax": _softmax}[entry]
+    sizes = SOFTMAX_SIZES[file] if entry == "softmax" else SIZES[file]
+    found = []
+    for parameters, N, other in sizes:
+        d = N if entry == "softmax" else other
+        launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
+        settings = ", ".join(f"{k}={v}" for k, v in parameters.items())
+        kind = f"{'peaks' if other else 'low scores'}" if entry == "softmax" else f"d={d}"
+        found.append(
+            Trial(
+                file, entry, parameters, f"{settings}, N={N}, {kind}", launch.grid, launch.block,
+                0, functools.partial(make, N, other),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _toys(file: str, entry: str):
+    if entry == "turn":
+        for element, size, swizzle in TOY_TURNS:
+            parameters = {"ELEMENT": element, "SIZE": size, "SWIZZLE": swizzle}
+            words = 4 if element == "float4" else 1
+            yield Trial(
+                file, entry, parameters, f"{element}, SIZE={size}, SWIZZLE={swizzle}", (1,),
+                (size, size), 0, functools.partial(_turn, size, words),
+            )  # fmt: skip
+        return
+    for stride in TOY_STRIDES:
+        yield Trial(
+            file, entry, {"STRIDE": stride}, f"STRIDE={stride}", (1,), (32,), 0,
+            functools.partial(_phases, stride),
+        )  # fmt: skip
+
+
+def _flash_trials(rung):
+    for parameters, (b, h, n), layout, element, peak in FLASH_SIZES:
+        d, rows, keys = (parameters[name] for name in ("HEAD_DIM", "B_R", "B_C"))
+        settings = ", ".join(f"{k}={v}" for k, v in parameters.items())
+        yield Trial(
+            rung.file, rung.entry, {**parameters, "ELEMENT": element},
+            f"{element}, {settings}, {b} x {h} heads, n={n}, {layout}, "
+            f"{'peaks' if peak else 'low scores'}",
+            (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1), (rows + 2 * keys) * d * 2,
+            functools.partial(_flash, b, h, n, d, layout, element, peak),
+        )  # fmt: skip
