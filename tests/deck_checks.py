@@ -214,7 +214,7 @@ def opened(browser, path: Path, query: str = "") -> Iterator:
     context.on("page", watch)
     page = context.new_page()
     page.goto(path.as_uri() + query)
-    page.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
+    page.locator("html[data-ready]").wait_for(state="attached", timeout=30_000)
     yield page
     context.close()
     assert not troubles, troubles
