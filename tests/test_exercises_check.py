@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from helpers.exercises import EXERCISES, cells, check, exercise, skeleton, solution
-from helpers.exercises.grade import Grade, find_answers, grade, grade_all, main
+from helpers.exercises.grade import Grade, Student, find_answers, grade, grade_all, main
 from helpers.exercises.magic import kernel_magic, write
 from helpers.source import KernelError
 
@@ -82,6 +83,34 @@ NONSENSE = {
     "itself": (
         edited((STORE, "    scaled_dot_product<<<1, 1>>>(Q, K, S, N, d);\n")), "compiles", "",
     ),
+    "other numbers of lines": ('#line 500 "a.cu"\n' + RIGHT, "compiles", "other numbers"),
+    "numbers in the middle": (
+        edited(("    float sum", "  %: 5 \n    float sum")), "compiles", "other numbers",
+    ),
+    "a parameter taken away": (
+        edited(("#endif", "#endif\n#undef TILE\n#define TILE 16")), "compiles", "takes TILE away",
+    ),
+    "clusters": (
+        edited(("__global__", "__global__ __cluster_dims__(2, 1, 1)")), "compiles", "clusters",
+    ),
+    "arrays too large for a thread": (
+        edited(("float sum = 0.0f;", "float sum = 0.0f, a[200000];"
+                " for (int j = 0; j < d; j++) a[j * 7919 % 200000] = j; sum = 0 * a[N];")),
+        "compiles", "800,000 bytes",
+    ),
+    "printing without end": (
+        edited((STORE, STORE + '    for (int j = 0; j < 90; j++) printf("%d %f\\n", j, sum);\n')),
+        "right", "prints more than",
+    ),
+    "memory asked for": (
+        edited(("float sum = 0.0f;", "float* p = new float(0.0f); float sum = *p;")),
+        "right", "A check runs on the simulator",
+    ),
+    "a state that is kept": (
+        edited(('extern "C"', '__device__ int count;\nextern "C"'),
+               ("float sum = 0.0f;", "float sum = count ? 1.0f : 0.0f;"),
+               (STORE, STORE + "    count++;\n")), "no race", "race on count",
+    ),
     "a trap": (edited((STORE, '    asm("trap;");\n')), "right", ""),
     "an assertion": (edited((STORE, "    __trap();\n")), "right", ""),
 }  # fmt: skip
@@ -146,6 +175,11 @@ def test_what_the_kernel_prints_is_kept():
     talks = edited((STORE, '    if (row + col == 0) printf("sum %.1f\\n", d * 1.0);\n' + STORE))
     verdict = check("02_scores", talks)
     assert verdict.passed and verdict.printed == "sum 19.0\n"
+    talks = edited((STORE, STORE + '    if (row + col == 0) printf("\\x1b[31m%800s\\n", "x");\n'))
+    talks = talks.replace("if (row + col == 0)", "if (row < 3 && col == 0)")
+    cut = check("02_scores", talks).printed
+    assert cut.startswith(r"\x1b[31m") and cut.endswith("... and more, which is not kept.")
+    assert len(cut) < 2100
     assert "sum 19.0" in repr(verdict) and "<summary>Printed" in verdict._repr_html_()
 
 
@@ -287,17 +321,33 @@ def class_folder(tmp_path):
     (tmp_path / "cleo" / "02_scores.cu").write_text(RIGHT)  # the better one counts
     (tmp_path / "dan").mkdir()
     (tmp_path / "dan" / "chapter.ipynb").write_text('{"cells": 7}')
+    odd = tmp_path / "Ja\u0308ger, Ute" / "Übung 3"  # as macOS writes umlauts
+    notebook(odd / "03_tiling (Kopie).ipynb", _02_scores=RIGHT)
+    cells = json.loads((odd / "03_tiling (Kopie).ipynb").read_text())
+    cells["cells"] += [{"cell_type": "code", "source": 7}, 7, {"cell_type": "markdown"}]
+    (odd / "03_tiling (Kopie).ipynb").write_text("\ufeff" + json.dumps(cells), encoding="utf-8")
+    (odd / "again.ipynb").write_text("[" * 100_000)
+    (odd / "pipe.ipynb").mkdir()
+    (odd / "02_scores.cu").symlink_to(tmp_path / "cleo" / "02_scores.cu")
+    (tmp_path / "link").symlink_to(tmp_path / "cleo")
+    (tmp_path / "empty").mkdir()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "02_scores.cu.ipynb")
+        os.mkfifo(odd / "03_edges.cu")
     (tmp_path / "list.txt").write_text("ann, ben, cleo, dan")
     return tmp_path
 
 
 def test_what_a_class_has_handed_in(class_folder):
     found = {student.name: student for student in find_answers(class_folder)}
-    assert list(found) == ["ann", "ben", "cleo", "dan"]
+    assert list(found) == ["Jäger, Ute", "ann", "ben", "cleo", "dan", "empty"]
     assert {name: list(student.answers) for name, student in found.items()} == {
-        "ann": ["02_scores"], "ben": ["02_scores"], "cleo": ["02_scores"], "dan": [],
+        "Jäger, Ute": ["02_scores"], "ann": ["02_scores"], "ben": ["02_scores"],
+        "cleo": ["02_scores"], "dan": [], "empty": [],
     }  # fmt: skip
     assert len(found["cleo"].answers["02_scores"]) == 2
+    assert len(found["Jäger, Ute"].answers["02_scores"]) == 1
+    assert found["Jäger, Ute"].troubles == ["again.ipynb is not a notebook that can be read."]
     assert found["dan"].troubles == ["chapter.ipynb is not a notebook that can be read."]
 
 
@@ -310,8 +360,9 @@ def test_grades_of_a_class(class_folder, capsys):
     assert ["dan", "–", "0"] in rows
     assert "ben 02_scores: right: With N = 37, d = 19" in printed
     lines = table.read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("student,02_scores,") and lines[1].startswith("ann,passed,")
-    assert lines[2].startswith('ben,"right: ') and lines[2].endswith(",0")
+    assert lines[0].startswith("student,02_scores,") and lines[2].startswith("ann,passed,")
+    assert lines[1].startswith('"Jäger, Ute",passed,')
+    assert lines[3].startswith('ben,"right: ') and lines[3].endswith(",0")
 
 
 def test_one_student_alone(tmp_path):
@@ -319,6 +370,33 @@ def test_one_student_alone(tmp_path):
     (tmp_path / "my_kernels" / "03_edges.cu").write_text("no kernel")
     (student,) = find_answers(tmp_path)
     assert student.name == tmp_path.name and list(student.answers) == ["03_edges"]
+
+
+def test_the_last_answers_count(monkeypatch):
+    """A notebook may hold many versions: the last ones are checked, the newest first."""
+    checked = []
+
+    def check_one(name, text, seconds, gpu):
+        checked.append(text)
+        return Grade() if "right" in text else Grade("right", text)
+
+    monkeypatch.setattr("helpers.exercises.grade._checked_apart", check_one)
+    student = Student("ann")
+    for n in [*range(30), 7]:
+        student.add("02_scores", f"version {n}")
+    assert student.answers["02_scores"] == [f"version {n}" for n in [*range(21, 30), 7]]
+    assert grade("02_scores", student.answers["02_scores"]) == Grade("right", "version 7")
+    assert checked[:2] == ["version 7", "version 29"]
+    student.add("02_scores", "right")
+    assert grade("02_scores", student.answers["02_scores"]).passed and checked[-1] == "right"
+
+
+def test_chapters_alone_are_of_one_student(tmp_path):
+    for name in ("02_naive_kernels", "03_tiling"):
+        nbformat.write(nbformat.v4.new_notebook(), tmp_path / f"{name}.ipynb")
+    assert [student.name for student in find_answers(tmp_path)] == [tmp_path.name]
+    (tmp_path / "ann").mkdir()
+    assert len(find_answers(tmp_path)) == 3
 
 
 def test_an_answer_that_never_ends_has_its_time():

@@ -193,3 +193,57 @@ def test_volatile_is_no_barrier_in_shared_memory_but_a_flag_in_global():
     found = findings(flag + "float v = a[0];\na[threadIdx.x + 1] = v;", values(66))
     # the compiler may load a[0] before the flag is set
     assert [(f.kind, sorted(f.lines)) for f in found] == [("race", [3, 4])]
+
+
+def test_variables_of_the_module_are_followed():
+    """A __device__ variable is memory that all threads share."""
+    code = (
+        "__device__ int count;\n"
+        'extern "C" __global__ void k(float* S) {\n'
+        "    S[threadIdx.x] = count;\n"
+        "    count = 7;\n"
+        "}\n"
+    )
+    report = simulator.launch(code, "k", (1,), (64,), (np.zeros(64, np.float32),), sanitize=True)
+    (found,) = report.findings
+    assert (found.kind, found.lines) == ("race", (3, 4))
+    assert "count[0]" in found.message
+    once = code.replace("    count = 7;", "    atomicAdd(&count, 1);").replace(
+        "S[threadIdx.x] = count", "S[threadIdx.x] = 0"
+    )
+    report = simulator.launch(once, "k", (2,), (64,), (np.zeros(64, np.float32),), sanitize=True)
+    assert all("count" not in finding.message for finding in report.findings)
+
+
+def test_a_variable_without_a_first_value_shows():
+    """What C++ leaves undefined is no zero here: NaN, or all bits set."""
+    code = (
+        'extern "C" __global__ void k(float* S, const float* A, int n) {\n'
+        "    float sum;\n"
+        "    for (int i = 0; i < n; i++) sum += A[i];\n"
+        "    S[threadIdx.x] = sum;\n"
+        "}\n"
+    )
+    S, A = np.zeros(2, np.float32), np.array([1, 2, 4], np.float32)
+    simulator.launch(code, "k", (1,), (2,), (S, A, np.int32(3)))
+    assert np.isnan(S).all()
+    simulator.launch(code.replace("sum;\n    for", "sum = 0;\n    for"), "k", (1,), (2,),
+                     (S, A, np.int32(3)))  # fmt: skip
+    assert (S == 7).all()
+
+
+@pytest.mark.parametrize(("size", "groups", "words"), [(17, 0, "read 17"), (16, -1, "not -1")])
+def test_what_has_no_meaning_to_a_copy_is_refused(size, groups, words):
+    code = f"""
+extern "C" __global__ void k(const float4* A, float4* B, int size) {{
+    __shared__ float4 s[32];
+    unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
+        "r"(to), "l"(A + threadIdx.x), "r"(size) : "memory");
+    asm volatile("cp.async.commit_group; cp.async.wait_group {groups};" ::: "memory");
+    B[threadIdx.x] = s[threadIdx.x];
+}}
+"""
+    A = np.arange(128, dtype=np.float32)
+    with pytest.raises(simulator.SimulatorError, match=words):
+        simulator.launch(code, "k", (1,), (32,), (A, np.zeros_like(A), np.int32(size)))

@@ -59,6 +59,18 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("out-of-bounds read", "S[1369]"),
         ),
+        Wrong(
+            "the first score alone",
+            (("\n    for (int j = 1; j < N; j++) row_max = fmaxf(row_max, s[j]);", ""),),
+            "right",
+            ("NaN",),
+        ),
+        Wrong(
+            "without the last score",
+            (("j = 1; j < N; j++", "j = 1; j < N - 1; j++"),),
+            "right",
+            ("column 36", "NaN"),
+        ),
     ),
     "03_edges": (
         Wrong(
@@ -128,6 +140,17 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("barrier",),
         ),
+        Wrong(
+            "past the tiles",
+            (
+                (": 0.0f;\n        __syncthreads();", ": 0.0f;"),
+                ("sum += s_P[tx][k] * s_V[k][ty];\n        __syncthreads();",
+                 "{ if (row < N && col < d && i + k < N) sum += P[(size_t)row * N + i + k] *"
+                 " V[(size_t)(i + k) * d + col]; }"),
+            ),
+            "goal",
+            ("bytes loaded from global memory", "tiles"),
+        ),
     ),
     "04_missing_barrier": (
         Wrong(
@@ -151,6 +174,24 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             (("local_sum = 0.0f;", "local_sum = 0.0f;\n    __syncthreads();"),),
             "goal",
             ("barriers",),
+        ),
+        Wrong(
+            "each thread on its own",
+            (("const float row_max = s_data[0];\n    __syncthreads();",
+              "float row_max = s[0];\n    for (int j = 0; j < N; j++) row_max = "
+              "fmaxf(row_max, s[j]);"),),
+            "goal",
+            ("bytes loaded from global memory", "share a row"),
+        ),
+        Wrong(
+            "atomics",
+            (
+                ("row_max = s_data[0];\n    __syncthreads();",
+                 "row_max = atomicAdd(&s_data[0], 0.0f);"),
+                ("s_data[tid] = local_sum;", "atomicExch(&s_data[tid], local_sum);"),
+            ),
+            "no race",
+            ("one warp runs after the other",),
         ),
     ),
     "04_warp_shuffle": (

@@ -62,6 +62,17 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no race",
             ("s_K", "__syncthreads()"),
         ),
+        Wrong(
+            "atomics in place of stores",
+            (
+                ("row = first_col + ty", "row = first_col + tx"),
+                ("col = first_row + tx", "col = first_row + ty"),
+                ("&s_K[tx][ty]", "&s_K[ty][tx]"),
+                ("KT[row * N + col] = *element", "atomicExch(&KT[row * N + col], *element)"),
+            ),
+            "goal",
+            ("atomic operations",),
+        ),
     ),
     "06_gradient": (
         Wrong(
@@ -114,6 +125,27 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ),
             "goal",
             ("shared store bank conflicts",),
+        ),
+        Wrong(
+            "at one size",
+            (("pitch = 33;", "pitch = N == 64 ? 33 : 32;"),),
+            "goal",
+            ("With N = 6", "bank conflicts"),
+        ),
+        Wrong(
+            "copies past the counters",
+            (
+                ("pitch = 33;", "pitch = 32;"),
+                (
+                    "s_K[ty * pitch + tx] = K[(first_row + ty) * d + first_col + tx];",
+                    'asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" ::'
+                    ' "r"((unsigned)__cvta_generic_to_shared(&s_K[tx * pitch + ty])),'
+                    ' "l"(&K[(first_row + ty) * d + first_col + tx]) : "memory");',
+                ),
+                ("= s_K[tx * pitch + ty]", "= s_K[ty * pitch + tx]"),
+            ),
+            "goal",
+            ("cp.async",),
         ),
     ),
     "07_xor": (
@@ -182,6 +214,20 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("elements of S",),
         ),
+        Wrong(
+            "past the tile of Q",
+            (
+                (
+                    "r_Q[n] = *(const float4*)&s_Q[(ty + 8 * n) * pitch + k];",
+                    "const float* q = &Q[(block_row + ty + 8 * n) * d + i + k];\n"
+                    "float* r = &r_Q[n].x;\n"
+                    "for (int e = 0; e < 4; e++)\n"
+                    "r[e] = block_row + ty + 8 * n < N && i + k + e < d ? q[e] : 0.0f;",
+                ),
+            ),
+            "goal",
+            ("global load sectors",),
+        ),
     ),
     "08_online": (
         Wrong("no mask", ((_MASK, ""),), "right", ("n = 13", "elements of O")),
@@ -210,6 +256,18 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("n = 65", "elements of O"),
         ),
+        Wrong(
+            "a constant in place of the maximum",
+            (("float new_max = row_max;", "float new_max = 30.0f;"),),
+            "right",
+            ("NaN",),
+        ),
+        Wrong(
+            "a small weight in place of none",
+            (("score = minus_infinity();", "score = -20.0f;"),),
+            "right",
+            ("elements of O",),
+        ),
     ),
     "08_copies": (
         Wrong("no wait", (("    cp_async_wait<0>();\n", ""),), "no race", ("cp.async",)),
@@ -231,6 +289,24 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             (("first + row < n ? 16 : 0", "16"),),
             "right",
             ("out-of-bounds", "K["),
+        ),
+        Wrong(
+            "loads and stores",
+            (
+                (
+                    "cp_async_16(&s_K[row][chunk], from, first + row < n ? 16 : 0);",
+                    "s_K[row][chunk] = first + row < n ? *(const float4*)from"
+                    " : make_float4(0, 0, 0, 0);",
+                ),
+            ),
+            "goal",
+            ("cp_async_16", "expected"),
+        ),
+        Wrong(
+            "a byte too many",
+            (("n ? 16 : 0", "n ? 17 : 0"),),
+            "right",
+            ("copies 16 bytes and is to read 17",),
         ),
     ),
     "08_fragments": (
@@ -293,6 +369,15 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("elements of columns",),
         ),
+        Wrong(
+            "without the tile",
+            (
+                ("s_rows[x][place(x, y)]", "rows[first + 8 * x + y]"),
+                ("    s_rows[y][place(y, x)] = rows[first + 8 * y + x];\n", ""),
+            ),
+            "goal",
+            ("put back", "s_rows"),
+        ),
     ),
     "09_paths": (
         Wrong("half a swizzle", (("row % 8", "row % 4"),), "goal", ("shared load bank conflicts",)),
@@ -322,6 +407,19 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             (("chunk ^ (row % 8)", "chunk ^ row"),),
             "right",
             ("out-of-bounds", "s_V"),
+        ),
+        Wrong(
+            "O past its tile",
+            (
+                (
+                    "*to = pair;",
+                    "if (first + row < m)\n"
+                    "*(unsigned*)(O + (first + row) * 64 + 8 * j + 2 * (lane % 4)) = pair;",
+                ),
+                ("        if (first + row < m) {", "        if (false) {"),
+            ),
+            "goal",
+            ("global store sectors",),
         ),
     ),
 }

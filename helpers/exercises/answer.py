@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..kernels import Kernel, load_kernel
 from ..simulator.source_text import has_computed_include, includes, mask
-from ..source import Parameter, kernel_functions, parameters
+from ..source import KernelError, Parameter, kernel_functions, parameters
 from .spec import Case, Exercise
 
 ANSWERS = "my_kernels"
@@ -117,13 +117,41 @@ def refuse_includes(exercise: Exercise, text: str) -> None:
         raise Refused("An #include of the answer names its file by a macro: write the name out.")
 
 
+def refuse_a_changed_course(exercise: Exercise) -> None:
+    """Raise Refused if the solution that answers are held against is not what it was."""
+    try:
+        functions = kernel_functions(exercise.solution, exercise.file.name)
+        if exercise.entry in functions and exercise.marked and declared(exercise) is not None:
+            return
+        reason = "its kernel or its marked lines are gone"
+    except KernelError as error:
+        reason = str(error)
+    raise changed_course(exercise, reason)
+
+
+def changed_course(exercise: Exercise, reason: str) -> Refused:
+    """What is said where the solution itself does not do any more."""
+    file = f"kernels/exercises/{exercise.file.name}"
+    return Refused(
+        f"The course's own {file} has been changed ({reason.split(chr(10))[0].rstrip('.')}): put "
+        f"it back, for example with git checkout {file}, and restart the notebook's kernel. Your "
+        f"own file is {ANSWERS}/{exercise.file.name}."
+    )
+
+
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)(?:[ \t]|\\\n)*(?P<what>line\b|\d)", re.MULTILINE)
 _CLUSTER = re.compile(r"\b__cluster_dims__\b")
 
 
-def refuse_directives(text: str) -> None:
-    """Raise Refused for what would make lines or launches others than they are."""
+def refuse_directives(exercise: Exercise, text: str) -> None:
+    """Raise Refused for what would make lines, parameters or launches others than they are."""
     code = mask(text)
+    for found in re.finditer(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", code, re.MULTILINE):
+        if found[1] in declared(exercise):
+            line = code.count("\n", 0, found.start()) + 1
+            raise Refused(
+                f"Line {line} takes {found[1]} away, which the check sets: take the line out.", line
+            )
     if found := _DIRECTIVE.search(code):
         line = code.count("\n", 0, found.start()) + 1
         raise Refused(

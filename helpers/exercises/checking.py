@@ -24,6 +24,7 @@ from .answer import (
     body,
     kernel_of,
     read_answer,
+    refuse_a_changed_course,
     refuse_directives,
     refuse_includes,
     refuse_signature,
@@ -36,6 +37,11 @@ from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
+# Advice for those who call the simulator themselves.
+_IN_LAUNCH = re.compile(
+    r", or (?:give launch\(\) a larger max_steps|pass a larger shared_mem)"
+    r"|run this kernel on a GPU, or (?=write the line another way)"
+)
 _GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
 _CLUES = 2  # that are told at a time
@@ -128,10 +134,12 @@ class _Check:
             self.log = error.log or ""
             panel = panel_of(error)
             lines, todo = self.lines_of(error), [panel.todo]
-            for found, sentence in slips_of_text(self.text) if self.log else ():
+            for found, sentence in slips_of_text(self.text)[:_CLUES]:
                 lines += found
                 todo.append(sentence)
-            self.fails(panel.said[0], lines, " ".join(filter(None, todo)))
+            if error.kind == "unsupported":
+                todo.append("A check runs on the simulator, even where there is a GPU.")
+            self.fails(_IN_LAUNCH.sub("", panel.said[0]), lines, " ".join(filter(None, todo)))
         except MemoryError:
             self.fails("The kernel asks for more memory than this machine has: look at the arrays.")
         except RecursionError:
@@ -146,9 +154,10 @@ class _Check:
     def compile(self, source) -> None:
         exercise = self.exercise
         self.waiting.at(COMPILES)
+        refuse_a_changed_course(exercise)
         self.text = read_answer(exercise, source)
         refuse_includes(exercise, self.text)
-        refuse_directives(self.text)
+        refuse_directives(exercise, self.text)
         self.kernels: list[Kernel] = []
         for case in exercise.cases:
             kernel = kernel_of(exercise, self.text, case)
@@ -205,9 +214,30 @@ class _Check:
             if line and counts.get("global_store_requests")
         ]
         if not stores:
-            self.fails(message, todo="No thread came to a line that stores to global memory.")
+            self.fails(message, *self.never_reached())
         which = "line stores" if len(stores) == 1 else "lines store"
-        self.fails(message, stores, f"The marked {which} the result. {wrong.advice}")
+        advice = wrong.advice
+        if wrong.kind == "scattered":  # it points to a race, and there is none
+            advice = "No race was found. Compare how an element that is right and one that is not "
+            advice += "are computed."
+        self.fails(message, stores, f"The marked {which} the result. {advice}")
+
+    def never_reached(self) -> tuple[list[int], str]:
+        """Lines that would store the result and those that return before, and what is said."""
+        code = mask(self.text)
+        names = "|".join(self.exercise.outputs)
+        stores = [
+            code.count("\n", 0, found.start()) + 1
+            for found in re.finditer(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code)
+        ]
+        if not stores:
+            return [], "No line of the kernel stores anything to global memory."
+        rows = code.split("\n")
+        ways = [n for n in range(1, stores[0]) if re.search(r"\breturn\b", rows[n - 1])]
+        return [*ways, stores[0]], (
+            f"No thread came to line {stores[0]}, which stores the result: look at the conditions "
+            "on the way to it."
+        )
 
     def is_skeleton(self) -> bool:
         """Whether nothing is filled in yet."""
@@ -248,9 +278,10 @@ class _Check:
             "warps": "one warp runs after the other",
             "warps_reversed": "the last warp runs first",
         }
+        last = len(exercise.cases) - 1
         for turn, (schedule, order) in enumerate(orders.items()):
             for n, (case, kernel) in enumerate(zip(exercise.cases, self.kernels, strict=True)):
-                if not self.findings and n % 2 != turn:
+                if not self.findings and (last - n) % 2 != turn:
                     continue  # each case in one order; a race that is there may hide in one
                 self.waiting.at(f"{NO_RACE}, {in_words(case)}")
                 wrong = simulate(

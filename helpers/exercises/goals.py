@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..kernels import Kernel
+from ..simulator.errors import SimulatorError
 from ..source import KernelError
-from .answer import kernel_of
+from .answer import changed_course, kernel_of
 from .spec import Case, Exercise, Goal
 from .trial import solved
 
@@ -23,8 +24,11 @@ def bound_of(exercise: Exercise, goal: Goal, case: Case) -> float:
     """What a counter may come to at a case: the goal's number, or a factor on the solution's."""
     if goal.at_most is not None:
         return goal.at_most
-    kernel = kernel_of(exercise, exercise.solution, case)
-    report = solved(exercise, tuple(case.items()))
+    try:
+        kernel = kernel_of(exercise, exercise.solution, case)
+        report = solved(exercise, tuple(case.items()))
+    except (KernelError, SimulatorError) as error:
+        raise changed_course(exercise, str(error)) from None
     factor = goal.slack if goal.at_least is None else goal.at_least
     return factor * measured(goal, report, lines_of(goal, kernel))
 

@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from .verdict import Verdict
 
 PASSED, FAILED, MISSING = "✓", "✗", "–"
 _LARGEST = 50_000_000  # bytes of a notebook that is read
-_MOST_ANSWERS = 5  # that one student may have for one exercise
+_MOST_ANSWERS = 10  # of one student to one exercise: the last ones
 _MEMORY = 4 << 30  # bytes that a check may take
 
 
@@ -66,8 +67,10 @@ class Student:
         if body(text).split() == exercise(name).skeleton.split():
             return
         texts = self.answers.setdefault(name, [])
-        if text not in texts and len(texts) < _MOST_ANSWERS:
-            texts.append(text)
+        if text in texts:
+            texts.remove(text)
+        texts.append(text)
+        del texts[:-_MOST_ANSWERS]
 
 
 def find_answers(folder: Path) -> list[Student]:
@@ -80,44 +83,69 @@ def find_answers(folder: Path) -> list[Student]:
         raise ValueError(f"There is no folder {folder}.")
     students: dict[str, Student] = {}
     entries = sorted(folder.iterdir())
-    alone = any(
-        path.name == "my_kernels" or (path.suffix == ".cu" and path.stem in _NAMES)
-        for path in entries
-    )
+    alone = _of_one_student(entries)
     for path in entries:
-        if path.name.startswith((".", "__")):
+        if path.name.startswith((".", "__")) or path.is_symlink():
             continue
-        if path.is_dir() and not path.is_symlink():
-            name, files = path.name, _files(path)
-        elif path.suffix in (".cu", ".ipynb"):
+        troubles: list[str] = []
+        if path.is_dir():
+            name, files = path.name, _files(path, troubles)
+        elif _is_answer(path):
             name, files = _student_of(path), [path]
         else:
             continue
         if alone:  # the folder itself is a student's
             name = folder.resolve().name
+        name = _plain(name)
         student = students.setdefault(name, Student(name))
         for file in files:
             _read(student, file)
+        student.troubles += troubles
     return [students[name] for name in sorted(students)]
 
 
 _NAMES = [one.name for one in EXERCISES]
 
 
-def _files(folder: Path) -> Iterable[Path]:
+_CHAPTERS = [path.stem for path in Path(__file__).parents[2].glob("notebooks/*.ipynb")]
+
+
+def _of_one_student(entries: list[Path]) -> bool:
+    """Whether a folder is that of a single student: it holds `my_kernels`, or chapters alone."""
+    if any(p.name == "my_kernels" or (p.suffix == ".cu" and p.stem in _NAMES) for p in entries):
+        return True
+    shown = [path for path in entries if not path.name.startswith((".", "__"))]
+    return bool(shown) and all(p.stem in _CHAPTERS and p.suffix == ".ipynb" for p in shown)
+
+
+def _is_answer(path: Path) -> bool:
+    """Whether a path is a file, no pipe or link, that may hold an answer."""
+    return path.suffix.lower() in (".cu", ".ipynb") and path.is_file() and not path.is_symlink()
+
+
+def _files(folder: Path, troubles: list[str]) -> Iterable[Path]:
     """Notebooks and .cu files below a folder, no link followed."""
-    for place, folders, names in os.walk(folder):
+
+    def told(error: OSError) -> None:
+        reason = error.strerror or type(error).__name__
+        troubles.append(f"{_plain(Path(error.filename or folder).name)} cannot be read: {reason}.")
+
+    for place, folders, names in os.walk(folder, onerror=told):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            path = Path(place, name)
-            if path.suffix in (".cu", ".ipynb") and not path.is_symlink():
+            if _is_answer(path := Path(place, name)) and not name.startswith("."):
                 yield path
+
+
+def _plain(name: str) -> str:
+    """A name as it can be printed in one line, the same for both spellings of an umlaut."""
+    text = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode("utf-8"))
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _student_of(path: Path) -> str:
     """The student out of a file's name: what is left without the exercise or chapter."""
-    chapters = {one.stem for one in Path(__file__).parents[2].glob("notebooks/*.ipynb")}
-    for known in sorted({*_NAMES, *chapters}, key=len, reverse=True):
+    for known in sorted({*_NAMES, *_CHAPTERS}, key=len, reverse=True):
         if known in path.stem:
             return path.stem.replace(known, "").strip(" _-.()") or path.stem
     return path.stem
@@ -125,7 +153,7 @@ def _student_of(path: Path) -> str:
 
 def _read(student: Student, path: Path) -> None:
     try:
-        if path.suffix == ".cu":
+        if path.suffix.lower() == ".cu":
             found = [name for name in _NAMES if name in path.stem]
             for name in found[:1]:
                 student.add(name, read_answer(exercise(name), path))
@@ -133,7 +161,7 @@ def _read(student: Student, path: Path) -> None:
         for name, text in kernel_cells(path):
             student.add(name, text)
     except Refused as error:
-        student.troubles.append(str(error))
+        student.troubles.append(_plain(str(error)))
 
 
 def kernel_cells(path: Path) -> list[tuple[str, str]]:
@@ -145,30 +173,40 @@ def kernel_cells(path: Path) -> list[tuple[str, str]]:
     try:
         if path.stat().st_size > _LARGEST:
             raise Refused(f"{path.name} is larger than {_LARGEST:,} bytes.")
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        sources = [
-            "".join(cell.get("source", "")) for cell in cells if cell.get("cell_type") == "code"
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
+        sources = [_source(cell) for cell in cells if isinstance(cell, dict)]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
         raise Refused(f"{path.name} is not a notebook that can be read.") from None
     found = []
     for source in sources:
         first, _, rest = source.lstrip().partition("\n")
-        if first.startswith(MAGIC + " "):
-            line = first.removeprefix(MAGIC).strip().strip("\"'")
-            if line.removesuffix(".cu") in _NAMES:
-                found.append((line.removesuffix(".cu"), cell_text(line, rest)))
+        line = first.removeprefix(MAGIC)
+        if line == first or not line[:1].isspace():
+            continue
+        line = line.strip().strip("\"'")
+        if line.removesuffix(".cu") in _NAMES:
+            found.append((line.removesuffix(".cu"), cell_text(line, rest)))
     return found
 
 
+def _source(cell: dict) -> str:
+    """The text of a code cell; empty where it has none."""
+    source = cell.get("source")
+    lines = source if isinstance(source, list) else [source]
+    if cell.get("cell_type") != "code" or not all(isinstance(line, str) for line in lines):
+        return ""
+    return "".join(lines)
+
+
 def grade(name: str, texts: Iterable[str], seconds: float = 60.0, gpu: bool = False) -> Grade:
-    """The grade of a student's answers to an exercise: that of the best one."""
-    result = Grade("compiles", "There is no answer.")
-    for text in texts:
+    """The grade of a student's answers to an exercise: of one that passes, or of the last one."""
+    last = None
+    for text in reversed(list(texts)):
         result = _checked_apart(name, text, seconds, gpu)
         if result.passed:
-            break
-    return result
+            return result
+        last = last or result
+    return last or Grade("compiles", "There is no answer.")
 
 
 def _checked_apart(name: str, text: str, seconds: float, gpu: bool) -> Grade:
@@ -187,7 +225,11 @@ def _checked_apart(name: str, text: str, seconds: float, gpu: bool) -> Grade:
     except subprocess.TimeoutExpired:
         return Grade("right", f"The check took longer than {seconds:g} seconds.")
     except ValueError:
-        return Grade("right", f"The check broke off with status {done.returncode}.")
+        return Grade(
+            "right",
+            f"The check broke off (status {done.returncode}): the compiler or the kernel took more "
+            f"than {_MEMORY >> 30} GB of memory, or crashed.",
+        )
     return Grade(step, reason)
 
 

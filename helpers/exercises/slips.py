@@ -18,6 +18,14 @@ Clue = tuple[tuple[int, ...], str]
 _CONDITION = re.compile(r"\b(if|for|while)\s*\(")
 _ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 _CHAIN = re.compile(r"([\w.]+)\s*<=?\s*(?:[\w.]+|\([^()]*\))\s*<=?\s*[\w.]+")
+_FOREIGN = {
+    r"\bint\s+main\s*\(": "Line {line}: an answer holds a kernel and no main(), which belongs to a "
+    "program on the CPU.",
+    r"\bin\s+range\s*\(": "Line {line} has a loop of Python's: write for (int i = 0; i < n; i++).",
+    r"\bif\s+\w[^\n;{]*:": "Line {line} has a condition of Python's: write if (...) and no : "
+    "behind it.",
+    r"\belif\b": "Line {line}: elif is Python's, and else if is C's.",
+}
 _SUM = re.compile(r"\bfloat\s+(\w+)\s*=\s*0[.0f]*\s*;")
 _DECLARED = re.compile(
     r"(?<![\w.])(?:int|unsigned|float|double|half|size_t|bool|float4)\s+(\w+)\s*(?=[=;\[])"
@@ -26,7 +34,7 @@ _DECLARED = re.compile(
 
 def slips_of_text(text: str) -> list[Clue]:
     """What may be meant otherwise than it is written, (lines, sentence) each, from the text."""
-    return list(dict.fromkeys([*_conditions(text), *_joined_comments(text)]))
+    return list(dict.fromkeys([*_conditions(text), *_joined_comments(text), *_foreign(text)]))
 
 
 def slips(kernel: Kernel, nan: bool) -> list[Clue]:
@@ -78,6 +86,15 @@ def _conditions(text: str) -> Iterator[Clue]:
                 f"The ; behind the brackets of the {word} in line {line} ends it there: what "
                 "follows does not belong to it.",
             )
+
+
+def _foreign(text: str) -> Iterator[Clue]:
+    """What belongs to other languages, or to a program around a kernel."""
+    code = mask(text)
+    for pattern, sentence in _FOREIGN.items():
+        if found := re.search(pattern, code):
+            line = code.count("\n", 0, found.start()) + 1
+            yield (line,), sentence.format(line=line)
 
 
 def _closing(code: str, opening: int) -> int:

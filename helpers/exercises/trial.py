@@ -17,10 +17,11 @@ from ..panels.difference import Difference, difference
 from ..panels.poison import poison
 from ..simulator.compiler import compile_ptx
 from ..simulator.launch import prepare
-from .answer import kernel_of
+from .answer import Refused, kernel_of
 from .spec import Case, Exercise
 
 MOST_LOCAL = 512 << 10  # bytes of local memory of a thread (CUDA C++ programming guide)
+MOST_PRINTED = 200_000  # characters that a kernel may print in a trial
 _MORE_STEPS = 32  # one warp after another takes so many times the steps, at most
 
 
@@ -138,10 +139,20 @@ class Kept(io.StringIO):
 
     def __init__(self, most: int):
         super().__init__()
-        self.most, self.more = most, False
+        self.most, self.more, self.printed = most, False, 0
 
     def write(self, text: str) -> int:
-        """Keep what there is room for."""
+        """Keep what there is room for.
+
+        Raises:
+            Refused: it prints without end.
+        """
+        self.printed += len(text)
+        if self.printed > MOST_PRINTED:
+            raise Refused(
+                f"The kernel prints more than {MOST_PRINTED:,} characters: let a single thread "
+                "print, as in if (row == 0 && col == 0) printf(...)."
+            )
         room = self.most - self.tell()
         self.more |= len(text) > room
         super().write(text[: max(0, room)])

@@ -152,7 +152,7 @@ def _meant(name: str, code: str) -> str:
     """The name that looks like an unknown one, as a question."""
     words = dict.fromkeys([*re.findall(r"[A-Za-z_]\w*", mask(code)), *_BUILT_IN])
     words.pop(name, None)
-    near = difflib.get_close_matches(name, words, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, words, n=1, cutoff=0.65) if len(name) > 2 else []
     return f"Did you mean {near[0]}?" if near else ""
 
 

@@ -17,6 +17,7 @@ from .elements import (
     space_of,
     vector_length,
 )
+from .errors import SimulatorError
 from .memory import UNSIGNED
 from .operands import BOOL, address_getter, getter, putter, unsupported
 from .params import param_load, param_store
@@ -210,6 +211,17 @@ def copy_step(i: Instruction, code):
         used = source_size(S, R) if source_size is not None else None
         if ignore is not None:
             used = np.where(ignore(S, R), np.uint32(0), np.uint32(total))
+        if used is not None and (too_many := used > total).any():
+            largest = int(used.max())
+            where = too_many if mask is None else too_many & mask
+            if where.any():
+                raise SimulatorError(
+                    "argument",
+                    f"{S.entry}, line {i.line}: cp.async copies {total} bytes and is to read "
+                    f"{largest:,} of them, which has no meaning: pass {total}, or less to fill up "
+                    "with zeros.",
+                    i.line,
+                )
         if used is not None and (used < total).any():
             wanted = used > 0
             read = wanted if mask is None else mask & wanted
@@ -240,6 +252,13 @@ def copy_step(i: Instruction, code):
 def _wait_step(i: Instruction):
     """cp.async.wait_group N and cp.async.wait_all: of interest to the sanitizer alone."""
     left = int(i.operands[0].value) if i.operands else None
+    if left is not None and left < 0:
+        raise SimulatorError(
+            "unsupported",
+            f"line {i.line}: cp.async.wait_group takes the number of groups that may still be "
+            f"under way, 0 or more, not {left}.",
+            i.line,
+        )
 
     def step(S, R):
         if S.sanitizer is None:
