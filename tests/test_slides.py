@@ -178,6 +178,11 @@ def made_cells():
         ("Next", '<span class="step step-next">Next</span><span></span>'),
         ("Scores · read", '<span class="step step-read">Read</span><span>Scores</span>'),
         ("Scores · see: why", '<span class="step step-see">See</span><span>Scores · why</span>'),
+        (
+            "Read and run: a sum",
+            '<span class="step step-read">Read</span><span class="step step-run">Run</span>'
+            "<span>A sum</span>",
+        ),
         ("Running sums", "<span>Running sums</span>"),
         ("Seen · readings", "<span>Seen · readings</span>"),
     ],

@@ -19,7 +19,7 @@ _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
 _LAYOUT = ("deck_blocks.js", "deck_sheets.js", "deck.js")
 _STEPS = "see|read|run|measure|tweak|try|next"
-_STEP_FIRST = re.compile(rf"\A({_STEPS})\b(?::\s*)?", re.I)
+_STEP_FIRST = re.compile(rf"\A({_STEPS})(?: and ({_STEPS}))?\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
 # Of a widget's state, what only a notebook needs.
 _NOT_FOR_PAGES = {"layout", "tabbable", "tooltip"}
@@ -136,7 +136,8 @@ def heading(html: str) -> str:
 
     if found := _STEP_FIRST.match(html):
         rest = html[found.end() :]
-        return label(found[1]) + f"<span>{rest[:1].upper() + rest[1:]}</span>"
+        steps = "".join(label(step) for step in found.groups() if step)
+        return steps + f"<span>{rest[:1].upper() + rest[1:]}</span>"
     if found := _STEP_BEHIND.search(html):
         rest = html[found.end() :]
         front = html[: found.start()]
