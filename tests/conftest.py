@@ -29,12 +29,16 @@ def chromium_path() -> str | None:
     return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Browser tests go to one worker: two browsers and two JupyterLabs at once are slow."""
+    """A module's browser tests go to one worker, which then starts its JupyterLab once.
+
+    A chapter's deck needs nothing that another one made; decks go to whichever worker is free.
+    """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if item.get_closest_marker("browser") is not None:
-                item.add_marker(pytest.mark.xdist_group("browser"))
+            if item.get_closest_marker("browser") and not item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
