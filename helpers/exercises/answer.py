@@ -194,6 +194,16 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
         return load_kernel(path, exercise.entry, **values)
 
 
+def kernel_of_solution(exercise: Exercise, case: Case) -> Kernel:
+    """The kernel of the solution at a case."""
+    return _kernel_of_solution(exercise, tuple(case.items()))
+
+
+@functools.lru_cache(maxsize=128)
+def _kernel_of_solution(exercise: Exercise, case: tuple) -> Kernel:
+    return kernel_of(exercise, exercise.solution, dict(case))
+
+
 @functools.lru_cache(maxsize=64)
 def declared(exercise: Exercise) -> dict[str, Parameter]:
     """The parameters that the solution declares."""

@@ -307,7 +307,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "weight is 0 if its score is minus infinity."
         ),
         entry="flash_attention",
-        cases=({"n": 13, "HEAD_DIM": 16}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
+        cases=({"n": 13, "HEAD_DIM": 32}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
         launch=_blocks_of_64,
         arguments=_attention,
         outputs=("O",),
@@ -321,7 +321,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         timed={"n": 4096, "HEAD_DIM": 64},
-        unlike={"HEAD_DIM": 32, "B_C": 16},
+        unlike={"HEAD_DIM": 16, "B_C": 16},
     ),
     Exercise(
         name="08_copies",

@@ -23,6 +23,7 @@ from .answer import (
     Refused,
     body,
     kernel_of,
+    kernel_of_solution,
     read_answer,
     refuse_a_changed_course,
     refuse_directives,
@@ -158,24 +159,29 @@ class _Check:
         self.text = read_answer(exercise, source)
         refuse_includes(exercise, self.text)
         refuse_directives(exercise, self.text)
-        self.kernels: list[Kernel] = []
-        for case in exercise.cases:
-            kernel = kernel_of(exercise, self.text, case)
-            refuse_signature(exercise, kernel, kernel_of(exercise, exercise.solution, case))
-            refuse_launch(exercise, case, kernel)
-            self.kernels.append(kernel)
-        case = exercise.unseen(self.text)
-        self.unseen = case, kernel_of(exercise, self.text, case)
+        self.kernels = [self.kernel_for(exercise.cases[0])]
         self.passes("The code compiles.")
+
+    def kernel_for(self, case: Case) -> Kernel:
+        """The answer's kernel at a case, compiled; that it cannot be is told of the first step."""
+        exercise = self.exercise
+        passed, self.steps = self.steps, []
+        kernel = kernel_of(exercise, self.text, case)
+        refuse_signature(exercise, kernel, kernel_of_solution(exercise, case))
+        refuse_launch(exercise, case, kernel)
+        self.steps = passed
+        return kernel
 
     def be_right(self) -> None:
         """Right numbers when all threads go together, as in a kernel without a race."""
         exercise = self.exercise
-        for case, kernel in zip(exercise.cases, self.kernels, strict=True):
+        for n, case in enumerate(exercise.cases):
             self.waiting.at(f"{RIGHT}, {in_words(case)}")
+            if n:
+                self.kernels.append(self.kernel_for(case))
             counted = case == (exercise.counted or exercise.cases[-1])
             with self.printing():
-                outcome = simulate(exercise, case, kernel, count=counted, sanitize=True)
+                outcome = simulate(exercise, case, self.kernels[n], count=counted, sanitize=True)
             if counted:
                 self.report = outcome.report
             self.findings += outcome.report.findings
@@ -185,13 +191,14 @@ class _Check:
                     "input and stays as it is."
                 )
             if outcome.wrong:
-                self.explain(case, kernel, outcome.wrong)
+                self.explain(case, self.kernels[n], outcome.wrong)
         if self.findings:
             return
-        case, kernel = self.unseen
+        case = exercise.unseen(self.text)
         self.waiting.at(f"{RIGHT}, {in_words(case)}")
+        kernel = self.kernel_for(case)
         outcome = simulate(exercise, case, kernel, count=bool(exercise.goals), quiet=True)
-        self.unseen_report = outcome.report
+        self.unseen = case, kernel, outcome.report
         if outcome.wrong:
             self.explain(case, kernel, outcome.wrong)
 
@@ -302,7 +309,7 @@ class _Check:
             self.report = simulate(exercise, case, kernel, count=True, quiet=True).report
         case = exercise.counted or exercise.cases[-1]
         seen = case, kernel_of(exercise, self.text, case), self.report
-        for case, kernel, report in (seen, (*self.unseen, self.unseen_report)):
+        for case, kernel, report in (seen, self.unseen):
             for goal in (*exercise.goals, *OTHER_WAYS):
                 if sentence := missed(exercise, goal, case, kernel, report):
                     if case is not seen[0]:

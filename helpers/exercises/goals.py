@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..kernels import Kernel
 from ..simulator.errors import SimulatorError
 from ..source import KernelError
-from .answer import changed_course, kernel_of
+from .answer import changed_course, kernel_of_solution
 from .spec import Case, Exercise, Goal
 from .trial import solved
 
@@ -25,7 +25,7 @@ def bound_of(exercise: Exercise, goal: Goal, case: Case) -> float:
     if goal.at_most is not None:
         return goal.at_most
     try:
-        kernel = kernel_of(exercise, exercise.solution, case)
+        kernel = kernel_of_solution(exercise, case)
         report = solved(exercise, tuple(case.items()))
     except (KernelError, SimulatorError) as error:
         raise changed_course(exercise, str(error)) from None

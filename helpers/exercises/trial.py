@@ -17,7 +17,7 @@ from ..panels.difference import Difference, difference
 from ..panels.poison import poison
 from ..simulator.compiler import compile_ptx
 from ..simulator.launch import prepare
-from .answer import Refused, kernel_of
+from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise
 
 MOST_LOCAL = 512 << 10  # bytes of local memory of a thread (CUDA C++ programming guide)
@@ -187,5 +187,5 @@ def _problem(exercise: Exercise, case: tuple) -> tuple[dict[str, Any], dict[str,
 @functools.lru_cache(maxsize=64)
 def solved(exercise: Exercise, case: tuple):
     """The report of the solution at a case."""
-    kernel = kernel_of(exercise, exercise.solution, dict(case))
+    kernel = kernel_of_solution(exercise, dict(case))
     return simulate(exercise, dict(case), kernel, quiet=True, count=True).report
