@@ -263,6 +263,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("NaN",),
         ),
         Wrong(
+            "past the end of registers",
+            (("c < HEAD_DIM; c++) r_O[c] *=", "c <= HEAD_DIM; c++) r_O[c] *="),),
+            "right",
+            ("line 65", "out-of-bounds", "local arrays"),
+        ),
+        Wrong(
             "a small weight in place of none",
             (("score = minus_infinity();", "score = -20.0f;"),),
             "right",

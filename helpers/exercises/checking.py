@@ -7,13 +7,10 @@ import io
 import math
 import re
 
-from ..bench_refusal import refusal_of
-from ..bench_subject import Launch
 from ..kernels import Kernel
 from ..panels.brackets import unmatched
 from ..panels.difference import Difference
 from ..panels.errors import panel_of
-from ..panels.numbers import short
 from ..simulator.compile_errors import parse_log
 from ..simulator.errors import SimulatorError
 from ..simulator.findings import Finding
@@ -33,9 +30,10 @@ from .answer import (
 from .goals import OTHER_WAYS, busiest, lines_of, met, missed
 from .slips import slips, slips_of_text
 from .spec import Case, Exercise
-from .trial import MOST_LOCAL, Kept, local_bytes, simulate, time_on_gpu, wrong_on_gpu
+from .trial import Kept, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
+from .wording import first_line, in_words, said
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
 # Advice for those who call the simulator themselves.
@@ -43,6 +41,7 @@ _IN_LAUNCH = re.compile(
     r", or (?:give launch\(\) a larger max_steps|pass a larger shared_mem)"
     r"|run this kernel on a GPU, or (?=write the line another way)"
 )
+_UNROLL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+unroll\b(?![ \t]*[\w(])", re.MULTILINE)
 _GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
 _CLUES = 2  # that are told at a time
@@ -194,6 +193,7 @@ class _Check:
                 self.explain(case, self.kernels[n], outcome.wrong)
         if self.findings:
             return
+        self.be_right_without_unrolling()
         case = exercise.unseen(self.text)
         self.waiting.at(f"{RIGHT}, {in_words(case)}")
         kernel = self.kernel_for(case)
@@ -201,6 +201,26 @@ class _Check:
         self.unseen = case, kernel, outcome.report
         if outcome.wrong:
             self.explain(case, kernel, outcome.wrong)
+
+    def be_right_without_unrolling(self) -> None:
+        """Where loops are unrolled, an array is in registers, and an index past its end vanishes.
+
+        Without, such an array is in memory, where the simulator sees what is past its end.
+        """
+        text = _UNROLL.sub(r"\g<0> 1", self.text)
+        if text == self.text:
+            return
+        exercise, case = self.exercise, self.exercise.cases[0]
+        self.waiting.at(f"{RIGHT}, {in_words(case)}, no loop unrolled")
+        kernel = kernel_of(exercise, text, case)
+        wrong = simulate(exercise, case, kernel, count=False, quiet=True).wrong
+        if wrong:
+            self.fails(
+                f"With {in_words(case)} and no loop unrolled: {said(wrong)}",
+                [self.text.count("\n", 0, _UNROLL.search(self.text).start()) + 1],
+                "What is right only if loops are unrolled uses an index past the end of an array, "
+                "or a value that it has not set.",
+            )
 
     def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
         """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
@@ -371,43 +391,3 @@ class _Check:
         sink = io.StringIO() if self.printed.getvalue() else self.printed
         with contextlib.redirect_stdout(sink):
             yield
-
-
-def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
-    """Compile to PTX, and raise Refused if what it declares does not fit the launch.
-
-    Raises:
-        SimulatorError: of kind `compile`.
-        Refused: too much shared or local memory, or promises that the launch does not keep.
-    """
-    grid, block, shared = exercise.launch(case, kernel)
-    reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
-    if reason:
-        raise Refused(reason)
-    local = local_bytes(kernel)
-    if local > MOST_LOCAL:
-        raise Refused(
-            f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
-            f"{MOST_LOCAL:,} at most."
-        )
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its name."""
-    return (str(error).strip() or type(error).__name__).split("\n")[0]
-
-
-def said(wrong: Difference) -> str:
-    """How many elements are wrong, in which pattern, and the first of them."""
-    if not wrong.wrong:  # inexact, or of another shape
-        return wrong.sentence
-    text = f"{wrong.count}: {wrong.pattern}."
-    if wrong.wrong != wrong.unwritten:
-        index = ", ".join(map(str, wrong.first))
-        text += f" {wrong.name}[{index}] is {short(wrong.got)} in place of {short(wrong.expected)}."
-    return text
-
-
-def in_words(case: Case) -> str:
-    """`N = 37, d = 19`."""
-    return ", ".join(f"{name} = {value:,}" for name, value in case.items())

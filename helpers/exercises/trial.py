@@ -12,6 +12,8 @@ import numpy as np
 
 from .. import simulator, timing
 from ..arguments import checked, launch_shape
+from ..bench_refusal import refusal_of
+from ..bench_subject import Launch
 from ..kernels import Kernel
 from ..panels.difference import Difference, difference
 from ..panels.poison import poison
@@ -175,6 +177,25 @@ def local_bytes(kernel: Kernel) -> int:
         for variable in function.variables.values()
         if variable.space == "local"
     )
+
+
+def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
+    """Compile to PTX, and raise Refused if what it declares does not fit the launch.
+
+    Raises:
+        SimulatorError: of kind `compile`.
+        Refused: too much shared or local memory, or promises that the launch does not keep.
+    """
+    grid, block, shared = exercise.launch(case, kernel)
+    reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
+    if reason:
+        raise Refused(reason)
+    local = local_bytes(kernel)
+    if local > MOST_LOCAL:
+        raise Refused(
+            f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
+            f"{MOST_LOCAL:,} at most."
+        )
 
 
 @functools.lru_cache(maxsize=64)
