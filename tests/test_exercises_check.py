@@ -223,6 +223,11 @@ def test_files_and_paths(tmp_path, monkeypatch):
     assert "%%kernel 02_scores.cu" in check("02_scores").failed.message
     assert "cannot be read" in check("02_scores", "nowhere.cu").failed.message
     assert "not int" in check("02_scores", 7).failed.message
+    file = Path(write("02_scores.cu", RIGHT.replace("row = blockIdx", "row = 1 + blockIdx")))
+    assert "ago" not in check("02_scores").todo
+    for seconds, words in ((90, "a minute ago"), (600, "10 minutes ago"), (90_000, "25 hours ago")):
+        os.utime(file, (time.time() - seconds,) * 2)
+        assert words in check("02_scores").todo
     Path("latin.cu").write_bytes(RIGHT.replace("Gap 1", "Lücke").encode("latin-1"))
     assert "line 17 holds the byte 0xfc" in check("02_scores", "latin.cu").failed.message
     Path("wide.cu").write_text(RIGHT, encoding="utf-16")

@@ -33,7 +33,7 @@ from .spec import Case, Exercise
 from .trial import Kept, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting import Waiting
-from .wording import first_line, in_words, said
+from .wording import age, first_line, in_words, said
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
 # Advice for those who call the simulator themselves.
@@ -53,7 +53,8 @@ def run(exercise: Exercise, source=None) -> Verdict:
     try:
         check.run(source)
     except _Stop:
-        pass
+        if source is None:
+            check.todo = f"{check.todo} {age(exercise)}".strip()
     finally:
         check.waiting.close()
     return check.verdict()

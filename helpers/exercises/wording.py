@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 from ..panels.difference import Difference
 from ..panels.numbers import short
-from .spec import Case
+from .answer import ANSWERS
+from .spec import Case, Exercise
+
+_FRESH = 60  # seconds for which a student knows what the file holds
 
 
 def first_line(error: Exception) -> str:
@@ -26,3 +32,22 @@ def said(wrong: Difference) -> str:
 def in_words(case: Case) -> str:
     """`N = 37, d = 19`."""
     return ", ".join(f"{name} = {value:,}" for name, value in case.items())
+
+
+def age(exercise: Exercise) -> str:
+    """How old the student's file is, if it is not fresh: the cell may have been edited since."""
+    path = Path(ANSWERS) / exercise.file.name
+    try:
+        seconds = time.time() - path.stat().st_mtime
+    except OSError:
+        return ""
+    if seconds < _FRESH:
+        return ""
+    minutes = int(seconds // 60)
+    ago = "a minute" if minutes == 1 else f"{minutes} minutes"
+    if minutes >= 120:
+        ago = f"{minutes // 60} hours" if minutes < 2880 else f"{minutes // 1440} days"
+    return (
+        f"Looked at was {ANSWERS}/{path.name} as its cell was run {ago} ago: run the cell again if "
+        "you have edited it since."
+    )
