@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from helpers.exercises import EXERCISES, cells, check, exercise, skeleton, solution
+from helpers.exercises import grade as grading
 from helpers.exercises.grade import Grade, Student, find_answers, grade, grade_all, main
 from helpers.exercises.magic import kernel_magic, write
 from helpers.source import KernelError
@@ -356,7 +357,17 @@ def test_what_a_class_has_handed_in(class_folder):
     assert found["dan"].troubles == ["chapter.ipynb is not a notebook that can be read."]
 
 
-def test_grades_of_a_class(class_folder, capsys):
+def test_grades_of_a_class(class_folder, capsys, monkeypatch):
+    apart = grading._checked_apart
+
+    def checked(name, text, *rest):
+        """Ben's in a process of its own, as all are; the others here, which is faster."""
+        if "i < d - 1" in text:
+            return apart(name, text, *rest)
+        failed = check(name, text).failed
+        return Grade(failed.name, failed.message) if failed else Grade()
+
+    monkeypatch.setattr(grading, "_checked_apart", checked)
     table = class_folder / "grades.csv"
     assert main([str(class_folder), "--csv", str(table), "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
