@@ -197,7 +197,7 @@ def test_run_all(lab, page, screenshots, chapter, theme):
     assert figures.count() >= 3
     for n in range(figures.count()):
         box = figures.nth(n).bounding_box()
-        assert box and box["width"] > 200 and box["height"] > 100
+        assert box and box["width"] > 200 and box["height"] > 60
     controls = page.locator(".jp-OutputArea .widget-dropdown select, .jp-OutputArea .kernel-bench")
     assert controls.count() >= 1
     for cell in saved(lab, page, chapter):

@@ -200,7 +200,7 @@ def test_the_viewer_starts_where_python_says(show):
 
 
 def test_playing_runs_to_the_end_and_starts_again(show):
-    page = show(player(4, interval=60))
+    page = show(player(4, interval=300))
     controls = Controls(page)
     controls.press("Play")
     controls.expect(4)
