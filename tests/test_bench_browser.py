@@ -133,8 +133,17 @@ def test_each_control_changes_the_result(opened):
     assert "d=32" in rows.first.inner_text() and "%" in rows.first.inner_text()
 
 
-def test_many_quick_changes_end_at_the_last(opened):
+def test_answers_stay_those_of_the_last_change(opened):
+    """On one page, one after another: opening a page takes longer than all of them."""
+    keeps_the_chosen_source(opened)
+    moves_by_keyboard(opened)
+    ends_at_the_last_of_many_changes(opened)
+    shows_no_result_while_the_kernel_is_busy(opened)
+
+
+def ends_at_the_last_of_many_changes(opened):
     bench = Bench(opened)
+    before = bench.root.locator(".bench-past tbody tr").count()
     for control, value in (("TILE", 8), ("TILE", 32), ("PAD", 0), ("TILE", 16), ("d", 16)):
         bench.turn(control, value)
     bench.wait()
@@ -142,10 +151,10 @@ def test_many_quick_changes_end_at_the_last(opened):
     # Those that were overtaken have left nothing behind.
     opened.wait_for_timeout(1500)
     assert "TILE=16 " in bench.settings and not bench.root.locator(".bench-stale").count()
-    assert 2 <= bench.root.locator(".bench-past tbody tr").count() <= 3
+    assert 1 <= bench.root.locator(".bench-past tbody tr").count() - before <= 2
 
 
-def test_no_result_while_the_kernel_is_busy(opened):
+def shows_no_result_while_the_kernel_is_busy(opened):
     """Python does not even know of the change, and the page greys the result all the same."""
     bench = Bench(opened)
     opened.locator(".jp-Cell").first.locator(".cm-content").fill("import time; time.sleep(7)")
@@ -157,7 +166,7 @@ def test_no_result_while_the_kernel_is_busy(opened):
     assert "TILE=8 " in bench.settings
 
 
-def test_sources_are_chosen_by_kernel_and_stay_chosen(opened):
+def keeps_the_chosen_source(opened):
     bench = Bench(opened)
     assert "scaled_dot_product" in bench.source and "row_max" not in bench.source
     bench.root.get_by_role("button", name="softmax").click()
@@ -167,7 +176,7 @@ def test_sources_are_chosen_by_kernel_and_stay_chosen(opened):
     assert "row_max" in bench.source and "BLOCK_SIZE=512" in bench.source
 
 
-def test_keyboard(opened):
+def moves_by_keyboard(opened):
     """Arrows move within a control and stay in the bench; Escape gives the keys back."""
     bench = Bench(opened)
     bench.choice("TILE", 16).focus()
@@ -204,7 +213,8 @@ def test_what_goes_wrong_is_told(opened, screenshots, request):  # noqa: F811
         assert verdict in bench.verdict
         marked = bench.root.locator(".kl-marked .kl-n")
         assert marked.all_inner_texts() == ([line] if line else [])
-        bench.root.screenshot(path=screenshots / f"bench-fault-{fault}-{theme}.png")
+        if screenshots:
+            bench.root.screenshot(path=screenshots / f"bench-fault-{fault}-{theme}.png")
     reasons = bench.root.locator(".bench-refusals")
     reasons.get_by_text("TILE=64").wait_for(timeout=60_000)
     assert "4,096 threads, and a GPU allows at most 1,024" in reasons.inner_text()
@@ -214,7 +224,7 @@ def test_what_goes_wrong_is_told(opened, screenshots, request):  # noqa: F811
     bench.turn("TILE", 64)
     bench.wait()
     assert "Cannot run." in bench.verdict and not bench.root.locator(".bench-source").inner_text()
-    shoot(opened, screenshots / f"bench-{theme}.png")
+    shoot(opened, screenshots, f"bench-{theme}")
     _nothing_is_cut_off(opened)
 
 
