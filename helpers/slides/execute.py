@@ -79,6 +79,8 @@ def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300)
         timeout=timeout,
         kernel_name=kernel,
         resources={"metadata": {"path": str(folder)}},
+        # An ipykernel warns of its local connection, once for each notebook.
+        extra_arguments=["--log-level=ERROR"] if kernel == "python3" else [],
     )
     done = -1
 
