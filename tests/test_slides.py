@@ -17,9 +17,11 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from fontTools.ttLib import TTFont
+from jupyter_client.asynchronous import AsyncKernelClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.slides import build, choices, deck, fonts, live, sweep_chart
+from helpers.slides import execute as execution
 from helpers.slides.chapter import chapter
 from helpers.slides.code import highlight
 from helpers.slides.errors import ExportError
@@ -410,6 +412,20 @@ def test_a_failing_cell_stops_with_its_name_and_leaves_no_file(tmp_path):
     assert f"{bad}, cell 3 (id 02-02): NameError: name 'missing' is not defined" in done.stderr
     assert "        missing(x)" in done.stderr and "Traceback" not in done.stderr
     assert sorted(path.name for path in out.iterdir()) == ["01_good.html"]
+
+
+def test_the_kernel_is_asked_while_a_cell_runs(monkeypatch):
+    asked = []
+    kernel_info = AsyncKernelClient.kernel_info
+    monkeypatch.setattr(execution, "_ASK_EVERY", 0.05)
+    monkeypatch.setattr(
+        AsyncKernelClient, "kernel_info",
+        lambda self, *args, **options: (asked.append(1), kernel_info(self, *args, **options))[1],
+    )  # fmt: skip
+    cells = [code(f"import time; time.sleep(0.3); print({n})") for n in range(3)]
+    done = execute(notebook(markdown("# T"), *cells), "n.ipynb", build.Path("."))
+    assert [cell.outputs[0].text for cell in done.notebook.cells[1:]] == ["0\n", "1\n", "2\n"]
+    assert len(asked) >= 9
 
 
 def test_an_error_inside_a_widget_stops_an_export_too():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import re
@@ -17,7 +18,29 @@ from .errors import ExportError
 
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ASK_EVERY = 5.0  # seconds
 _SHOWN_LINES = 12  # of a cell that fails
+
+
+class _Client(NotebookClient):
+    """Asks the kernel for a word while a cell runs.
+
+    A reply can arrive unnoticed: while one is awaited, an `interact` has its state sent by the same
+    socket, and that clears the signal by which ZeroMQ says, once, that something has come
+    (zmq_getsockopt(3), ZMQ_FD). The client would wait for good; the next reply wakes it.
+    """
+
+    async def async_execute_cell(self, *args, **options):
+        asking = asyncio.ensure_future(self._ask())
+        try:
+            return await super().async_execute_cell(*args, **options)
+        finally:
+            asking.cancel()
+
+    async def _ask(self) -> None:
+        while True:
+            await asyncio.sleep(_ASK_EVERY)
+            self.kc.kernel_info()
 
 
 class Executed(NamedTuple):
@@ -74,7 +97,7 @@ def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300)
     )
     notebook.cells = [before, *notebook.cells, after]
     kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
-    client = NotebookClient(
+    client = _Client(
         notebook,
         timeout=timeout,
         kernel_name=kernel,
