@@ -89,8 +89,13 @@ MEMCHECK = """========= COMPUTE-SANITIZER
 =========     at k+0x20 in kernel.cu:4
 =========     by thread (0,0,0) in block (0,0,0)
 =========     Address 0x7f0000000104 is misaligned
-========= ERROR SUMMARY: 2 errors
+========= Invalid __shared__ write of size 16 bytes
+=========     at k+0x110 in kernel.cu:8
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Access to 0x404 is misaligned
+========= ERROR SUMMARY: 3 errors
 """
+MEMCHECK_SAYS = [("out_of_bounds", (5,)), ("misaligned", (4,)), ("misaligned", (8,))]
 RACECHECK = """========= Error: Race reported between Write access at k+0x70 in kernel.cu:5
 =========     and Read access at k+0xb0 in kernel.cu:6 [96 hazards]
 =========
@@ -108,7 +113,7 @@ INITCHECK = """========= Uninitialized __global__ memory read of size 4 bytes
 @pytest.mark.parametrize(
     ("tool", "text", "expected"),
     [
-        ("memcheck", MEMCHECK, [("out_of_bounds", (5,)), ("misaligned", (4,))]),
+        ("memcheck", MEMCHECK, MEMCHECK_SAYS),
         ("racecheck", RACECHECK, [("race", (5, 6))]),
         ("synccheck", SYNCCHECK, [("barrier", (7,))]),
         ("initcheck", INITCHECK, [("uninitialised", (4,))]),

@@ -141,10 +141,13 @@ _NUMPY = (
 # What the simulator does not say although the definition has it: the words that it says instead.
 NOT_SEEN = {"uninitialised_global": _NUMPY}
 # Kernels of which the simulator and compute-sanitizer say different things: which is right, why.
-# Those here follow from what the tools are documented to look at: racecheck at shared memory
-# alone, initcheck at global memory alone.
 _SHARED_ALONE = "racecheck looks at shared memory alone; the simulator is right."
 _GLOBAL_ALONE = "initcheck looks at global memory alone; the simulator is right."
+_EXITED = (
+    "The simulator is right: a barrier may stand in a branch or loop only if all threads of the "
+    "block take it alike. synccheck says nothing, and the GPU does not hang, because the other "
+    "warp has ended by then and an ended warp no longer counts for a barrier."
+)
 DIFFERENT = {
     "global_race_in_block": _SHARED_ALONE,
     "global_race_between_blocks": _SHARED_ALONE,
@@ -152,6 +155,37 @@ DIFFERENT = {
     "uninitialised_edge": _GLOBAL_ALONE,
     "uninitialised_sum": _GLOBAL_ALONE,
     "uninitialised_global": _NUMPY,
+    "shared_past_end": (
+        "Both are right about the write to s[64]. compute-sanitizer says more, rightly: lines 5 "
+        "and 6 write s[t + 1] from two threads with no barrier between, a race too, but the "
+        "simulator ends the launch at the access out of bounds."
+    ),
+    "shared_before_start": (
+        "The simulator is right: s starts at s[0]. memcheck says nothing because the GPU keeps "
+        "the first 1024 bytes of a block's shared memory for itself, so that the address of s[-1] "
+        "lies in memory that exists."
+    ),
+    "local_past_end": (
+        "The simulator is right: r has 4 elements, and threads with t % 8 > 3 read past them. "
+        "memcheck cannot see it: compiled for this GPU, r stays in registers, and no instruction "
+        "accesses local memory."
+    ),
+    "barrier_one_warp": _EXITED,
+    "barrier_uneven_loop": _EXITED,
+    "barrier_shuffle_mask": (
+        "The simulator is right: what a shuffle gives a lane that its own mask does not name is "
+        "undefined. synccheck checks the mask of __syncwarp(), not that of a shuffle."
+    ),
+    "barrier_in_both_branches": (
+        "Both are right about the barriers. The race that racecheck adds is their consequence, and "
+        "rightly said: no barrier that all threads pass separates line 6 from line 12. The "
+        "simulator names the cause alone, since it lets the two halves meet as if at one barrier."
+    ),
+    "race_atomic_and_read": (
+        "The simulator is right: a thread may read s[0] in line 10 before or after another one "
+        "adds to it, so that b depends on the order of the warps. racecheck reports no hazard "
+        "between an atomic operation and a plain read."
+    ),
 }
 
 

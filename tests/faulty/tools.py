@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# What was wrong with the address, a line below the report; versions differ in its first word.
+ADDRESS = re.compile(r"(Address|Access to) ")
 PLACE = re.compile(r"\bat .*?\.cu:(\d+)")
 RACE = re.compile(r"Race reported between|Potential \w+ hazard detected")
 # First words of a report of each tool.
@@ -37,11 +39,12 @@ def verdicts(tool: str, text: str) -> list[tuple[str, tuple[int, ...]]]:
     found: list[tuple[str, list[int]]] = []
     for line in text.splitlines():
         line = line.lstrip("= ")
-        if STARTS[tool].search(line) and "SUMMARY" not in line and not line.startswith("Address"):
+        address = ADDRESS.match(line)
+        if STARTS[tool].search(line) and "SUMMARY" not in line and not address:
             found.append((KINDS[tool], []))
         if not found:
             continue
         found[-1][1].extend(map(int, PLACE.findall(line)))
-        if line.startswith("Address") and "misaligned" in line:
+        if address and "misaligned" in line:
             found[-1] = ("misaligned", found[-1][1])
     return list(dict.fromkeys((kind, tuple(lines[:2])) for kind, lines in found))
