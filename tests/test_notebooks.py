@@ -87,6 +87,7 @@ def test_each_control_changes_what_is_shown(path, executed):
 
 
 @pytest.mark.gpu
+@pytest.mark.xdist_group("timing")  # chapters side by side would say that they wait for the GPU
 @each_notebook
 def test_runs_through_cupy(path):
     from nbclient import NotebookClient
