@@ -1,7 +1,7 @@
 """Instructions in which the lanes of a warp look at each other, and the tensor-core ones.
 
-They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA: "Data Movement:
-shfl.sync",
+They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA:
+"Data Movement: shfl.sync",
 "Parallel Synchronization: vote, match, activemask, redux, elect", "Warp-level matrix instructions".
 """
 
@@ -43,6 +43,27 @@ def _active(S, p=None) -> np.ndarray:
 def _ballot(bits: np.ndarray) -> np.ndarray:
     """uint32 (…, warps) with bit n set where lane n is."""
     return (bits.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=-1, dtype=np.uint32)
+
+
+def _group(active: np.ndarray, member: np.ndarray) -> np.ndarray:
+    """The lanes that answer a lane: those that run and that it names, shape (…, warps, rows, 32).
+
+    There is one row for all lanes of a warp where they name the same lanes, as they mostly do, and
+    otherwise a row for each lane: half warps, or lanes of equal keys, may each be a group.
+    """
+    row = member[..., :1]
+    if member.shape[-1] > 1:
+        first = np.argmax(active, axis=-1)[..., None]
+        row = _take(member, first)
+        if (active & (member != row)).any():
+            row = member
+    named = (row[..., None] >> LANE.astype(np.uint32)) & 1 != 0
+    return named & active[..., None, :]
+
+
+def _each(result: np.ndarray) -> np.ndarray:
+    """A result of each group, shape (…, warps, rows), as one of each lane."""
+    return np.repeat(result, 32, axis=-1) if result.shape[-1] == 1 else result
 
 
 def _step(i, compute, sources, destinations, members=None):
@@ -112,7 +133,7 @@ def vote_step(i: Instruction, code):
     members = i.operands[n + 1] if len(i.operands) > n + 1 else Imm(0xFFFFFFFF)
 
     def compute(S, active, value, member):
-        here = active & (((member >> LANE.astype(np.uint32)) & 1) != 0)
+        here, value = _group(active, member), value[..., None, :]
         if mode == "ballot":
             out = _ballot(here & value)
         elif mode == "any":
@@ -121,7 +142,7 @@ def vote_step(i: Instruction, code):
             out = (~here | value).all(axis=-1)
         else:
             out = (~here | value).all(axis=-1) | (~here | ~value).all(axis=-1)
-        return (np.repeat(out[..., None], 32, axis=-1),)
+        return (_each(out),)
 
     return _step(i, compute, ((source, BOOL), (members, U32)), (destination,), members)
 
@@ -141,17 +162,13 @@ def match_step(i: Instruction, code):
     dtype = np.dtype(np.uint64 if i.modifiers[-1] == "b64" else np.uint32)
 
     def compute(S, active, value, member):
-        here = active & (((member >> LANE.astype(np.uint32)) & 1) != 0)
-        same = (value[..., :, None] == value[..., None, :]) & here[..., None, :]
-        out = (same.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=-1, dtype=np.uint32)
+        here = _group(active, member)
         if "any" in i.modifiers:
-            return (out,)
-        everyone = np.repeat(_ballot(here)[..., None], 32, axis=-1)
-        # the value of the first member, compared with every member's
-        reference = _take(value, np.argmax(here, axis=-1)[..., None])
-        equal = (~here | (value == reference)).all(axis=-1)[..., None]
-        equal = np.repeat(equal, 32, axis=-1)
-        return np.where(equal, everyone, np.uint32(0)), equal
+            return (_ballot((value[..., :, None] == value[..., None, :]) & here),)
+        # the value of a group's first lane, compared with that of every lane in it
+        reference = _take(value, np.argmax(here, axis=-1))[..., None]
+        equal = _each((~here | (value[..., None, :] == reference)).all(axis=-1))
+        return np.where(equal, _each(_ballot(here)), np.uint32(0)), equal
 
     sources = ((i.operands[n], dtype), (i.operands[n + 1], U32))
     return _step(i, compute, sources, i.operands[:n], i.operands[n + 1])
@@ -171,9 +188,8 @@ def redux_step(i: Instruction, code):
     neutral = np.array(neutral & 0xFFFFFFFF, np.uint32).view(dtype)
 
     def compute(S, active, value, member):
-        here = active & (((member >> LANE.astype(np.uint32)) & 1) != 0)
-        out = functions[op].reduce(np.where(here, value, neutral), axis=-1, dtype=dtype)
-        return (np.repeat(out[..., None], 32, axis=-1),)
+        values = np.where(_group(active, member), value[..., None, :], neutral)
+        return (_each(functions[op].reduce(values, axis=-1, dtype=dtype)),)
 
     sources = ((i.operands[1], dtype), (i.operands[2], U32))
     return _step(i, compute, sources, i.operands[:1], i.operands[2])
@@ -183,10 +199,9 @@ def elect_step(i: Instruction, code):
     """elect.sync d|p, membermask: the lowest active member leads."""
 
     def compute(S, active, member):
-        here = active & (((member >> LANE.astype(np.uint32)) & 1) != 0)
-        leader = np.argmax(here, axis=-1)[..., None]
-        number = np.broadcast_to(leader, here.shape).astype(np.uint32)
-        return number, (LANE == leader) & here.any(axis=-1)[..., None]
+        here = _group(active, member)
+        leader = _each(np.argmax(here, axis=-1))
+        return leader.astype(np.uint32), (LANE == leader) & _each(here.any(axis=-1))
 
     n = 2 if i.pair else 1
     return _step(i, compute, ((i.operands[n], U32),), i.operands[:n])
