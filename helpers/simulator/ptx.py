@@ -140,6 +140,7 @@ class Function:
     nounroll: set[int]  # instruction indices in front of which .pragma "nounroll" stood
     bounds: dict[str, int]  # .maxntid and the like
     lines: tuple[int, int] | None = None
+    fault: Exception | None = None  # why the body could not be read
 
 
 @dataclass(slots=True)
@@ -155,8 +156,9 @@ def parse(text: str, main_file: str | None = None) -> Module:
     """Parse PTX text.
 
     `main_file` is the name that the source had when it was compiled; lines of other files (headers)
-    are mapped to the line of the main file that they were inlined at. Raises SimulatorError
-    ("unsupported") on a statement that cannot be read.
+    are mapped to the line of the main file that they were inlined at. A function with a statement
+    that cannot be read has a `fault`, the SimulatorError ("unsupported") to raise if it is needed.
+    Raises SimulatorError where a function's head cannot be read.
     """
     from .ptx_parser import Parser
 

@@ -11,6 +11,7 @@ from .ptx_text import LABEL, immediate, matching, parse_int, split_operands, sta
 if TYPE_CHECKING:
     from .ptx_parser import Parser
 
+_REG = re.compile(r"\.reg\s*(\.v[24]\b)?\s*\.(\w+)\s+(.*)", re.S)
 _LOC = re.compile(
     r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)"
     r"(?:\s*,\s*function_name\s+[^,\s]+\s*,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*"
@@ -85,6 +86,8 @@ class Body:
             return Part(self.lookup(m.group(1)), size, 8 * size * int(m.group(3)))
         if text.startswith("%"):
             return Special(text[1:])
+        if text == "WARP_SZ":
+            return Imm(32)
         m = re.match(r"^generic\((.*)\)$", text)
         if m:
             text = m.group(1)
@@ -92,8 +95,6 @@ class Body:
         if m:
             offset = parse_int(m.group(3)) if m.group(3) else 0
             return Sym(self.rename(m.group(1)), -offset if m.group(2) == "-" else offset)
-        if text == "WARP_SZ":
-            return Imm(32)
         raise self.parser.error(f"cannot read the operand '{text}'", self.line)
 
     def rename(self, name: str) -> str:
@@ -187,15 +188,22 @@ class Body:
                     self.last_label = m.group(1)
                     continue
                 stop = statement_end(text, pos)
-                self.statement(text[pos:stop].strip())
+                statement = text[pos:stop].strip()
+                try:
+                    self.statement(statement)
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                    # Of inline assembly there is no end of odd forms.
+                    raise self.parser.error(f"cannot read '{statement}'", self.line) from error
                 pos = stop + 1
 
     def statement(self, text: str) -> None:
         if not text.startswith("."):
             self.instruction(text)
         elif text.startswith(".reg"):
-            m = re.match(r"^\.reg\s+\.(\w+)\s+(.*)$", text, re.S)
-            self.declare(m.group(1), m.group(2))
+            m = _REG.fullmatch(text)
+            if m is None or m[1] or m[2] not in TYPE_SIZES:
+                raise self.parser.error(f"cannot declare registers by '{text}'", self.line)
+            self.declare(m[2], m[3])
         elif text.startswith(".pragma"):
             if "nounroll" in text:
                 self.nounroll.add(len(self.instructions))

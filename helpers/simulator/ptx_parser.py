@@ -178,10 +178,14 @@ class Parser:
             return pos + 1
         close = matching(text, pos)
         body = Body(self, name)
-        body.parse(text[pos + 1 : close])
+        fault = None
+        try:
+            body.parse(text[pos + 1 : close])
+        except SimulatorError as error:  # tells who launches this function, and nobody else
+            fault = error
         functions[name] = Function(
             name, m.group(1) == "entry", params, returns, body.registers, body.instructions,
             body.labels, body.variables, body.tables, body.nounroll, bounds,
-            (body.min_line, body.max_line) if body.min_line else None,
+            (body.min_line, body.max_line) if body.min_line else None, fault,
         )  # fmt: skip
         return close + 1

@@ -24,8 +24,7 @@ ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
 class Prepared:
-    """A compiled module, and the code of its functions: made when first needed, for many "
-    "launches."""
+    """A compiled module, and the code of its functions, each made when it is first needed."""
 
     def __init__(self, compiled: Compiled):
         self.compiled = compiled
@@ -33,10 +32,16 @@ class Prepared:
         self.codes: dict[str, Code] = {}
 
     def need(self, name: str) -> None:
-        """Make a function and all that it may call ready to run."""
+        """Make a function and all that it may call ready to run.
+
+        Raises:
+            SimulatorError: its PTX cannot be read.
+        """
         if name in self.codes or name not in self.module.functions:
             return
         function = self.module.functions[name]
+        if function.fault is not None:
+            raise function.fault
         sink_loads(function)
         graph = program.build(function)
         converted = ptxas.annotate(graph, self.module)
