@@ -28,7 +28,7 @@ def cells(one: Exercise) -> list[Cell]:
     """Task, the cell to edit, the check, the hint, and the solution for teachers."""
     task = f"## Exercise: {one.title}\n\n{_wrapped(one.task)}"
     if one is EXERCISES[0]:
-        task += f"\n\n{_wrapped(_HOW)}"
+        task += f"\n\n<!-- notebook -->\n{_wrapped(_HOW)}\n<!-- slides -->"
     hint = f"<details><summary>Hint</summary>\n\n{_wrapped(one.hint)}\n\n</details>"
     solution = (
         "<details><summary>Solution</summary>\n\n"

@@ -12,12 +12,15 @@ from nbformat import NotebookNode
 from .code import highlight
 from .errors import ExportError
 from .execute import Executed, where
+from .gaps import with_gaps
 from .maths import Maths, MathsError
 from .outputs import Outputs
 from .prose import ProseError, to_html
+from .wording import for_slides
 
 HIDE_INPUT = {"hide-input", "hide_input", "remove-input", "remove_input"}
 HIDE_OUTPUT = {"hide-output", "hide_output", "remove-output", "remove_output"}
+ANSWER = "answer"  # a code cell whose output answers a question that was asked before
 _HEADING = re.compile(r"\A<h([1-6])>(.*?)</h\1>\s*", re.S)
 
 
@@ -93,11 +96,16 @@ def plain(html: str) -> str:
 def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whole: bool) -> None:
     kind = cell.metadata.get("slideshow", {}).get("slide_type") or "-"
     tags = set(cell.metadata.get("tags", []))
+    source = for_slides(cell.source) if cell.cell_type == "markdown" else cell.source
+    if cell.cell_type == "markdown" and not source.strip():
+        return
     if kind == "notes" or "notes" in tags:
         if slides and cell.cell_type == "markdown":
-            slides[-1].notes.append(to_html(cell.source, maths, folder))
+            slides[-1].notes.append(to_html(source, maths, folder))
         return
     if kind == "skip" and not whole:
+        if slides and cell.cell_type == "code" and (excerpt := with_gaps(cell.source)):
+            slides[-1].blocks.append(_gaps(excerpt))
         return
     if kind in ("slide", "subslide") or not slides:
         before = slides[-1] if slides else Slide()
@@ -105,7 +113,7 @@ def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whol
     slide = slides[-1]
     fragment = " fragment" if kind == "fragment" else ""
     if cell.cell_type == "markdown":
-        html = to_html(cell.source, maths, folder, cell.get("attachments"))
+        html = to_html(source, maths, folder, cell.get("attachments"))
         if not slide.blocks and (heading := _HEADING.match(html)):
             slide.level, slide.title = int(heading[1]), heading[2]
             html = html[heading.end() :]
@@ -117,12 +125,22 @@ def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whol
             slide.blocks.append(_code(cell, fragment, folded=bool(hidden)))
         if tags & HIDE_OUTPUT or cell.metadata.get("jupyter", {}).get("outputs_hidden"):
             return
+        answers = ANSWER in tags
         for shown in outputs.of(cell):
-            slide.blocks.append(
-                f'<div class="block {shown.kind}{fragment}" data-output>{shown.html}</div>'
-            )
+            html = shown.html
+            if answers and whole:
+                html = f"<details><summary>Result</summary>{html}</details>"
+            waits = " fragment" if answers and not whole else fragment
+            slide.blocks.append(f'<div class="block {shown.kind}{waits}" data-output>{html}</div>')
     elif cell.cell_type == "raw" and not cell.metadata.get("format"):
         slide.blocks.append(f'<div class="block text"><pre>{escape(cell.source)}</pre></div>')
+
+
+def _gaps(excerpt: str) -> str:
+    """What is to be filled in, of an exercise whose cell is not on the slide."""
+    html = re.sub(r'<span>(?=\s*(?:<i class="c">)?(?://|#)\s*Gap\b)', '<span class="gap">',
+                  highlight(excerpt, "cuda"))  # fmt: skip
+    return f'<div class="block code gaps">{html}</div>'
 
 
 def _code(cell: NotebookNode, fragment: str, folded: bool) -> str:

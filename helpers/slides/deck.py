@@ -137,6 +137,8 @@ def heading(html: str) -> str:
     if found := _STEP_FIRST.match(html):
         rest = html[found.end() :]
         steps = "".join(label(step) for step in found.groups() if step)
+        if not rest:  # a slide has a title, and not a label alone
+            return f"<span>{html}</span>"
         return steps + f"<span>{rest[:1].upper() + rest[1:]}</span>"
     if found := _STEP_BEHIND.search(html):
         rest = html[found.end() :]
