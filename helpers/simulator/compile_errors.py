@@ -84,7 +84,7 @@ _INSTEAD_OF_HEADER = {
     "stdlib": "it belongs to host code, so leave the #include out",
     "string": "it belongs to host code, so leave the #include out",
     "cuda": "it belongs to host code, and kernels need no header for CUDA itself: leave it out",
-    "cooperative_groups": "it needs the CCCL headers, which are not installed here",
+    "cooperative_groups": "it comes with the package nvidia-cuda-cccl, which `make lab` installs",
 }
 _INSTEAD_OF_OPTION = {
     "-O": "device code is optimised fully anyway, so leave it out",
