@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pointer_checks
+
 LEAST = 18  # pixels of text in a frame of 1280 x 720, in figures too
 # What may be smaller, and why: every other text is measured, wherever it stands.
 SMALLER = {
@@ -64,6 +66,7 @@ MEASURE = """function measure() {
   const counts = (line) => /\\w/.test(line.textContent);
   found.lines = [...body.querySelectorAll(lines)].filter(counts).length;
   found.device = sheet.querySelector(".sheet-foot").textContent;
+  found.covered = covered(sheet).bad;
   return found;
 }""".replace("SMALLER", f"{', '.join(SMALLER)!r}").replace("LEAST", str(LEAST))
 
@@ -132,6 +135,7 @@ TURN_CHOICES = """function turnChoices(measured) {
 
 # All slides one after the other, everything on each revealed, players at three of their steps.
 ALL = f"""() => {{
+  {pointer_checks.SCRIPT}
   {MEASURE}
   {TURN_BENCHES}
   {TURN_CHOICES}
@@ -243,12 +247,26 @@ def check(browser, path: Path) -> dict:
                 scrub(page, slide["number"])
                 counted["players"] += 1
         keys(page)
+        points(page, counted)
     with opened(browser, path, "?print-pdf") as page:
         pages = page.locator(".pdf-page")
         assert pages.count() == counted["slides"]
         empty = page.evaluate(EMPTY_PAGES)
         assert not empty, empty
     return counted
+
+
+def points(page, counted: dict) -> None:
+    """A mouse and a finger reach every control at all sizes, and each kind does something."""
+    for width, height in pointer_checks.SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        found = pointer_checks.covered_slides(page)
+        assert found["count"] and not found["bad"], (width, height, found["bad"])
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for click in (page.mouse.click, pointer_checks.tapper(page)):
+        kinds, dead = pointer_checks.dead(page, click)
+        assert "turn" in kinds and not dead, dead
+        assert not counted["players"] or {"step", "play", "scrubber"} <= set(kinds), kinds
 
 
 def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
@@ -259,6 +277,7 @@ def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
             whole = f"slide {slide['number'] + 1} of {path.name}: {found}"
             assert (round(found["width"]), round(found["height"])) == (1280, 720), whole
             assert not found["over"] and not found["small"] and not found["scrolls"], whole
+            assert not found["covered"], whole
             assert found["figures"] <= 1 and found["lines"] <= 10, whole
         for bench in slide["benches"]:
             assert bench["names"] and not bench["bad"] and bench["views"] == 3, (said, bench)
@@ -279,6 +298,11 @@ def check_in_firefox(firefox, path: Path) -> None:
     firefox.wait_for("document.documentElement.dataset.ready")
     judge(path, firefox.evaluate(f"({ALL})()"), {"settings": 0, "turned": 0})
     assert not (still := firefox.evaluate(f"({PLAY})()")), still
+    found = pointer_checks.covered_slides(firefox)
+    assert found["count"] and not found["bad"], (path.name, found["bad"])
+    for click in (firefox.click, firefox.tap):
+        kinds, dead = pointer_checks.dead(firefox, click)
+        assert "turn" in kinds and not dead, (path.name, dead)
     held = firefox.evaluate(f"({FIRST_HELD})()")
     if held >= 0:
         firefox.evaluate(f"(Reveal.slide({held}, 0, 99), ({FOCUS})())")

@@ -57,10 +57,14 @@ class Firefox:
 
     def open(self, address: str, width: int = 1280, height: int = 720) -> None:
         """Load a page and wait until it has."""
-        size = {"context": self._context, "viewport": {"width": width, "height": height}}
-        self._call("browsingContext.setViewport", size)
+        self.resize(width, height)
         where = {"context": self._context, "url": address, "wait": "complete"}
         self._call("browsingContext.navigate", where)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page this size."""
+        size = {"context": self._context, "viewport": {"width": width, "height": height}}
+        self._call("browsingContext.setViewport", size)
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression, or of the promise that it gives, as JSON can hold it.
@@ -94,6 +98,18 @@ class Firefox:
         actions = [{"type": kind, "value": _KEYS[key]} for kind in ("keyDown", "keyUp")]
         source = {"type": "key", "id": "keyboard", "actions": actions}
         self._call("input.performActions", {"context": self._context, "actions": [source]})
+
+    def click(self, x: float, y: float, pointer: str = "mouse") -> None:
+        """Press and let go there, with a "mouse" or by "touch"."""
+        place = {"type": "pointerMove", "x": round(x), "y": round(y)}
+        press = [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
+        source = {"type": "pointer", "id": pointer, "parameters": {"pointerType": pointer}}
+        source["actions"] = [place, *press]
+        self._call("input.performActions", {"context": self._context, "actions": [source]})
+
+    def tap(self, x: float, y: float) -> None:
+        """Touch the page there with a finger."""
+        self.click(x, y, "touch")
 
     def _call(self, method: str, parameters: dict) -> dict:
         number = next(self._numbers)

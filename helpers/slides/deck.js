@@ -141,6 +141,7 @@ async function start() {
     transition: "none",
     pdfSeparateFragments: false,
     pdfMaxPagesPerSlide: 1,
+    scrollActivationWidth: null, // its view writes all slides anew, and with them goes what runs
     keyboardCondition: () => !inside(),
     plugins: [RevealNotes],
   });
