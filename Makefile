@@ -3,7 +3,7 @@
 # `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test bench slides hub rehearse grade lint format clean
+.PHONY: help lab test bench slides site hub rehearse grade lint format clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -27,7 +27,7 @@ lab: ## open the chapters in JupyterLab
 	@$(BIN)/python tools/lab.py $(ARGS)
 
 test: ## run all tests
-	$(call install,lab hub test)
+	$(call install,lab slides hub test)
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 
@@ -37,8 +37,12 @@ bench: ## time the simulator against plain NumPy
 	else echo "There are no benchmarks yet: tests/benchmarks is missing."; fi
 
 slides: ## make a deck of every chapter, for a lecture with no network
-	$(call install,lab)
+	$(call install,lab slides)
 	@$(BIN)/python -m helpers.slides $(ARGS)
+
+site: ## make a web site of the course, its decks among it: make site ARGS="--to DIR"
+	$(call install,lab slides)
+	@$(BIN)/python -m helpers.slides.site $(ARGS)
 
 grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades.csv"
 	$(call install,lab)
@@ -61,5 +65,5 @@ format: ## put the style right
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 clean: ## remove .venv and everything that was made
-	rm -rf .venv build slides .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build slides site .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -43,6 +43,7 @@ def build(
     pdf: bool = True,
     say: Callable[[str], None] = print,
     run: Callable[[Path], Executed] | None = None,
+    home: str = "",
 ) -> list[Path]:
     """Write a deck for each notebook and the start page, `index.html`.
 
@@ -52,6 +53,7 @@ def build(
         pdf: whether to print each deck as well; it is left out where there is no Chromium.
         say: told what happens, a line each.
         run: what executes a notebook; a fresh kernel in the notebook's own folder, if left out.
+        home: address of a page that the start page leads back to; empty where there is none.
 
     Raises:
         ExportError: a notebook cannot be exported; of this one nothing is written.
@@ -68,7 +70,7 @@ def build(
             began = time.perf_counter()
             say(f"[{number}/{len(notebooks)}] {path.stem} ...")
             target = folder / f"{path.stem}.html"
-            one = chapter((run or _run)(path), path.stem, path.parent)
+            one = chapter((run or run_notebook)(path), path.stem, path.parent)
             write(target, deck(one))
             made.append((target, one))
             size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
@@ -79,11 +81,12 @@ def build(
             job.result()
     if printed:
         say(f"{len(printed)} PDFs are printed.")
-    write(folder / "index.html", start_page(made))
+    write(folder / "index.html", start_page(made, home))
     return [target for target, _ in made]
 
 
-def _run(path: Path) -> Executed:
+def run_notebook(path: Path) -> Executed:
+    """Execute a notebook in its own folder."""
     return execute(read(path), str(path), path.parent)
 
 
@@ -112,8 +115,13 @@ def print_pdf(browser: str, deck: Path) -> Path:
     return target
 
 
-def start_page(decks: Sequence[tuple[Path, Chapter]]) -> str:
-    """The page that lists the decks, each with its PDF if there is one."""
+def start_page(decks: Sequence[tuple[Path, Chapter]], home: str = "") -> str:
+    """The page that lists the decks, each with its PDF if there is one.
+
+    Args:
+        decks: their files and chapters.
+        home: address of the page to lead back to, if there is one.
+    """
     items = []
     for path, one in decks:
         number = path.stem.split("_")[0]
@@ -125,8 +133,9 @@ def start_page(decks: Sequence[tuple[Path, Chapter]]) -> str:
         )
     devices = " and ".join(dict.fromkeys(one.device for _, one in decks if one.device))
     numbers = f"<p>The numbers come from: {escape(devices)}.</p>" if devices else ""
+    back = f'<p><a href="{escape(home)}">The course\'s page</a></p>' if home else ""
     body = (
-        f"<main><h1>Attention on GPUs</h1>{numbers}<ol>{''.join(items)}</ol>"
+        f"<main>{back}<h1>Attention on GPUs</h1>{numbers}<ol>{''.join(items)}</ol>"
         f'<p class="keys">{_KEYS}</p></main>'
     )
     return page(

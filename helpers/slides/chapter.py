@@ -10,9 +10,10 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from .code import highlight
+from .course import Course, course
 from .errors import ExportError
 from .execute import Executed, where
-from .gaps import with_gaps
+from .gaps import MAGIC, with_gaps
 from .maths import Maths, MathsError
 from .outputs import Outputs
 from .prose import ProseError, to_html
@@ -52,6 +53,7 @@ class Chapter:
         slides: in order.
         outputs, maths: what the page has to hold besides.
         widgets: states of the widgets, by id.
+        course: its goal and minutes.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Chapter:
     outputs: Outputs
     maths: Maths
     widgets: dict[str, dict]
+    course: Course = Course()
 
 
 def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False) -> Chapter:
@@ -84,7 +87,8 @@ def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False)
         except (MathsError, ProseError) as error:
             raise ExportError(f"{where(executed.notebook, number, name)}: {error}") from error
     title = plain(slides[0].title) if slides and slides[0].title else name
-    return Chapter(name, title, executed.device, slides, outputs, maths, executed.widgets)
+    about = course(executed.notebook)
+    return Chapter(name, title, executed.device, slides, outputs, maths, executed.widgets, about)
 
 
 def plain(html: str) -> str:
@@ -125,6 +129,8 @@ def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whol
             slide.blocks.append(_code(cell, fragment, folded=bool(hidden)))
         if tags & HIDE_OUTPUT or cell.metadata.get("jupyter", {}).get("outputs_hidden"):
             return
+        if whole and cell.source.startswith(MAGIC):
+            return  # it says that a file is written
         answers = ANSWER in tags
         for shown in outputs.of(cell):
             html = shown.html
@@ -144,7 +150,8 @@ def _gaps(excerpt: str) -> str:
 
 
 def _code(cell: NotebookNode, fragment: str, folded: bool) -> str:
-    html = highlight(re.sub(r"\n{3,}", "\n\n", cell.source))
+    language = "cuda" if cell.source.startswith(MAGIC) else "python"
+    html = highlight(re.sub(r"\n{3,}", "\n\n", cell.source), language)
     if folded:
         html = f"<details><summary>Set-up</summary>{html}</details>"
     return f'<div class="block code{fragment}">{html}</div>'
