@@ -27,7 +27,7 @@ lab: ## open the chapters in JupyterLab
 	@$(BIN)/python tools/lab.py $(ARGS)
 
 test: ## run all tests
-	$(call install,lab slides hub test)
+	$(call install,lab hub test)
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 
@@ -37,11 +37,11 @@ bench: ## time the simulator against plain NumPy
 	else echo "There are no benchmarks yet: tests/benchmarks is missing."; fi
 
 slides: ## make a deck of every chapter, for a lecture with no network
-	$(call install,lab slides)
+	$(call install,lab)
 	@$(BIN)/python -m helpers.slides $(ARGS)
 
 site: ## make a web site of the course, its decks among it: make site ARGS="--to DIR"
-	$(call install,lab slides)
+	$(call install,lab)
 	@$(BIN)/python -m helpers.slides.site $(ARGS)
 
 grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades.csv"

@@ -1,17 +1,25 @@
-"""The nbconvert exporters: `--to offline_slides` and `--to offline_page`."""
+"""The nbconvert exporters: `--to offline_slides` and `--to offline_page`.
+
+nbconvert imports every registered exporter to list them, and JupyterLab asks for that list to fill
+its menu. So what decks are made with is imported when a deck is made: without it all the other
+exporters still work.
+"""
 
 from __future__ import annotations
 
+import logging
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
 from traitlets import Integer, Unicode, default
 
-from .chapter import chapter
-from .deck import deck
-from .execute import execute
-from .page import reading_page
+from .errors import ExportError
+from .execute import Executed, execute
+
+_OWN = __package__.partition(".")[0]
 
 
 class _Offline(Exporter):
@@ -25,6 +33,10 @@ class _Offline(Exporter):
     def _no_template(self):
         return ""
 
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.log.addFilter(_in_a_few_lines)
+
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict | None = None, **kwargs
     ) -> tuple[str, dict]:
@@ -36,10 +48,11 @@ class _Offline(Exporter):
         resources = self._init_resources(resources or {})
         metadata = resources.get("metadata", {})
         folder, name = Path(metadata.get("path") or "."), metadata.get("name") or "notebook"
+        needed("deck")  # a missing package is said before the notebook runs
         executed = execute(nb, str(folder / f"{name}.ipynb"), folder, self.timeout)
         return self.render(executed, name, folder), resources
 
-    def render(self, executed, name: str, folder: Path) -> str:
+    def render(self, executed: Executed, name: str, folder: Path) -> str:
         raise NotImplementedError
 
 
@@ -48,8 +61,8 @@ class OfflineSlides(_Offline):
 
     export_from_notebook = "Slides that need no network"
 
-    def render(self, executed, name: str, folder: Path) -> str:
-        return deck(chapter(executed, name, folder))
+    def render(self, executed: Executed, name: str, folder: Path) -> str:
+        return needed("deck").deck(needed("chapter").chapter(executed, name, folder))
 
 
 class OfflinePage(_Offline):
@@ -57,5 +70,34 @@ class OfflinePage(_Offline):
 
     export_from_notebook = "Page that needs no network"
 
-    def render(self, executed, name: str, folder: Path) -> str:
-        return reading_page(chapter(executed, name, folder, whole=True))
+    def render(self, executed: Executed, name: str, folder: Path) -> str:
+        chapter = needed("chapter").chapter(executed, name, folder, whole=True)
+        return needed("page").reading_page(chapter)
+
+
+def needed(name: str) -> ModuleType:
+    """A module of this package.
+
+    Raises:
+        ExportError: a package that it imports is not installed; says how to install it.
+    """
+    try:
+        return import_module(f".{name}", __package__)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == _OWN:
+            raise  # a fault of the course's own
+        raise ExportError(
+            f"{error.name} is not installed, and this export needs it: in the folder of the "
+            "course, `python3 tools/install.py slides` installs it into .venv, and "
+            '`pip install --editable ".[slides]"` into another environment.'
+        ) from error
+
+
+def _in_a_few_lines(record: logging.LogRecord) -> bool:
+    """Has nbconvert say what is wrong with a notebook, without the way through its own code."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    if isinstance(error, ExportError):
+        if str(error) not in record.getMessage():
+            record.msg, record.args = f"{record.getMessage()}\n{error}", ()
+        record.exc_info = record.exc_text = None
+    return True
