@@ -71,7 +71,7 @@ def build(
             say(f"[{number}/{len(notebooks)}] {path.stem} ...")
             target = folder / f"{path.stem}.html"
             one = chapter((run or run_notebook)(path), path.stem, path.parent)
-            write(target, deck(one))
+            write(target, deck(one, index="index.html"))
             made.append((target, one))
             size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
             say(f"        {target.name}: {size:.2f} MB, {seconds:.0f} s")

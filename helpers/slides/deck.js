@@ -143,8 +143,10 @@ async function start() {
     pdfMaxPagesPerSlide: 1,
     scrollActivationWidth: null, // its view writes all slides anew, and with them goes what runs
     keyboardCondition: () => !inside(),
-    plugins: [RevealNotes],
+    navigationMode: "linear",
+    plugins: [RevealNotes, RevealZoom],
   });
+  addTools();
   const busiest = () => Reveal.getCurrentSlide()?.querySelectorAll(".kernel-bench").forEach(showBusiest);
   Reveal.on("slidechanged", busiest);
   busiest();

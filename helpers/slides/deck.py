@@ -17,7 +17,10 @@ from .chapter import Chapter, Slide, plain
 
 _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
-_LAYOUT = ("deck_blocks.js", "deck_sheets.js", "deck.js")
+_SCRIPTS = (
+    "deck_blocks.js", "deck_sheets.js", "deck_draw.js", "deck_find.js", "deck_tools.js", "deck.js",
+)  # fmt: skip
+_SHEETS = ("deck.css", "deck_tools.css", "deck_dark.css")
 _STEPS = "see|read|run|measure|tweak|try|next"
 _STEP_FIRST = re.compile(rf"\A({_STEPS})(?: and ({_STEPS}))?\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
@@ -25,8 +28,13 @@ _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
 _NOT_FOR_PAGES = {"layout", "tabbable", "tooltip"}
 
 
-def deck(chapter: Chapter) -> str:
-    """The HTML of a chapter's deck."""
+def deck(chapter: Chapter, index: str = "") -> str:
+    """The HTML of a chapter's deck.
+
+    Args:
+        chapter: what it shows.
+        index: address of the page that lists all chapters; empty where there is none.
+    """
     embedded = embed(chapter)
     sections = "\n".join(
         _section(slide, chapter, first=number == 0) for number, slide in enumerate(chapter.slides)
@@ -34,20 +42,22 @@ def deck(chapter: Chapter) -> str:
     scripts = [
         _read("dist/reveal.js"),
         _read("plugin/notes/notes.js"),
-        "(() => {\n" + "\n".join(map(_own, _LAYOUT)) + "})();\n",
+        _read("plugin/zoom/zoom.js"),
+        "(() => {\n" + "\n".join(map(_own, _SCRIPTS)) + "})();\n",
     ]
     # The speaker's window is written by the notes plugin, and inherits this page's policy.
     speaker = re.findall(r"<script>(.*?)</script>", _read("plugin/notes/speaker-view.html"), re.S)
     theme = re.sub(r"@import[^;]+;", "", _read("dist/theme/white.css"))
     styles = [
         _read("dist/reveal.css"), theme, *chapter.outputs.styles,
-        _own("deck.css"),
+        *map(_own, _SHEETS),
         fonts.css(sections + chapter.title + words(chapter)),
     ]  # fmt: skip
     return page(
         chapter.title,
         head=embedded.styles + "".join(f"<style>{sheet}</style>" for sheet in styles),
-        body=f'<div class="reveal deck"><div class="slides">\n{sections}\n</div></div>\n'
+        body=f'<div class="reveal deck" data-index="{escape(index)}"><div class="slides">\n'
+        f"{sections}\n</div></div>\n"
         f"{chapter.maths.symbols()}\n{embedded.scripts}\n"
         + "\n".join(f"<script>{_closed(script)}</script>" for script in scripts),
         policy=policy(embedded.policy, [*map(_closed, scripts), *speaker], frames=True),
