@@ -73,6 +73,8 @@ def build(
             one = chapter((run or run_notebook)(path), path.stem, path.parent)
             write(target, deck(one, index="index.html"))
             made.append((target, one))
+            for text in one.warnings:
+                say(f"        {text}")
             size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
             say(f"        {target.name}: {size:.2f} MB, {seconds:.0f} s")
             if browser is not None:

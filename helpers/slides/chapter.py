@@ -11,18 +11,17 @@ from nbformat import NotebookNode
 
 from .code import highlight
 from .course import Course, course
-from .errors import ExportError
 from .execute import Executed, where
 from .gaps import MAGIC, with_gaps
-from .maths import Maths, MathsError
+from .maths import Maths
 from .outputs import Outputs
-from .prose import ProseError, to_html
+from .prose import Part, notes_of, parts, to_html, with_notes
 from .wording import for_slides
 
 HIDE_INPUT = {"hide-input", "hide_input", "remove-input", "remove_input"}
 HIDE_OUTPUT = {"hide-output", "hide_output", "remove-output", "remove_output"}
 ANSWER = "answer"  # a code cell whose output answers a question that was asked before
-_HEADING = re.compile(r"\A<h([1-6])>(.*?)</h\1>\s*", re.S)
+_STARTS = ("slide", "subslide")
 
 
 @dataclass
@@ -54,6 +53,9 @@ class Chapter:
         outputs, maths: what the page has to hold besides.
         widgets: states of the widgets, by id.
         course: its goal and minutes.
+        warnings: what could not be shown, each with its cell.
+        ours: whether the notebook is one of this course; of any other nothing is moved out of
+            sight, and its headings are left as they are.
     """
 
     name: str
@@ -64,6 +66,8 @@ class Chapter:
     maths: Maths
     widgets: dict[str, dict]
     course: Course = Course()
+    warnings: list[str] = field(default_factory=list)
+    ours: bool = True
 
 
 def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False) -> Chapter:
@@ -74,21 +78,8 @@ def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False)
         name: of its file, without the ending.
         folder: where its relative addresses start.
         whole: keep what slides skip, for a page to be read.
-
-    Raises:
-        ExportError: a text or an output cannot go into a page.
     """
-    maths = Maths()
-    outputs = Outputs(executed.widgets, maths, folder, executed.choices)
-    slides: list[Slide] = []
-    for number, cell in enumerate(executed.notebook.cells):
-        try:
-            _add(slides, cell, maths, outputs, folder, whole)
-        except (MathsError, ProseError) as error:
-            raise ExportError(f"{where(executed.notebook, number, name)}: {error}") from error
-    title = plain(slides[0].title) if slides and slides[0].title else name
-    about = course(executed.notebook)
-    return Chapter(name, title, executed.device, slides, outputs, maths, executed.widgets, about)
+    return _Taker(executed, name, folder, whole).chapter()
 
 
 def plain(html: str) -> str:
@@ -97,49 +88,149 @@ def plain(html: str) -> str:
     return re.sub(r"<[^>]+>", "", html).replace("&amp;", "&").replace("&lt;", "<").strip()
 
 
-def _add(slides, cell: NotebookNode, maths, outputs: Outputs, folder: Path, whole: bool) -> None:
-    kind = cell.metadata.get("slideshow", {}).get("slide_type") or "-"
-    tags = set(cell.metadata.get("tags", []))
-    source = for_slides(cell.source) if cell.cell_type == "markdown" else cell.source
-    if cell.cell_type == "markdown" and not source.strip():
-        return
-    if kind == "notes" or "notes" in tags:
-        if slides and cell.cell_type == "markdown":
-            slides[-1].notes.append(to_html(source, maths, folder))
-        return
-    if kind == "skip" and not whole:
-        if slides and cell.cell_type == "code" and (excerpt := with_gaps(cell.source)):
-            slides[-1].blocks.append(_gaps(excerpt))
-        return
-    if kind in ("slide", "subslide") or not slides:
-        before = slides[-1] if slides else Slide()
-        slides.append(Slide(title=before.title if kind == "subslide" else ""))
-    slide = slides[-1]
-    fragment = " fragment" if kind == "fragment" else ""
-    if cell.cell_type == "markdown":
-        html = to_html(source, maths, folder, cell.get("attachments"))
-        if not slide.blocks and (heading := _HEADING.match(html)):
-            slide.level, slide.title = int(heading[1]), heading[2]
-            html = html[heading.end() :]
-        if html:
-            slide.blocks.append(f'<div class="block prose{fragment}">{html}</div>')
-    elif cell.cell_type == "code":
+class _Taker:
+    """Takes a notebook apart, cell by cell."""
+
+    def __init__(self, executed: Executed, name: str, folder: Path, whole: bool):
+        self._executed, self._name, self._folder, self._whole = executed, name, folder, whole
+        self._maths = Maths()
+        self._ours = bool(executed.device)
+        self._warnings: dict[tuple[int, str], None] = {}
+        self._number = 0
+        self._outputs = Outputs(executed.widgets, self._maths, folder, executed.choices, self._warn)
+        self._slides: list[Slide] = []
+        self._notes: dict[str, str] = {}  # footnotes
+        self._most = 2  # level of the headings that start slides of cells without slide metadata
+
+    def chapter(self) -> Chapter:
+        cells = self._executed.notebook.cells
+        texts = [cell for cell in cells if cell.cell_type == "markdown"]
+        for cell in texts:
+            self._notes |= notes_of(cell.source)
+        made: dict[int, list[Part]] = {}
+        for self._number, cell in enumerate(cells):
+            if cell.cell_type == "markdown":
+                made[self._number] = parts(self._html(cell))
+        levels = [part.level for number, cut in made.items() for part in cut
+                  if _type(cells[number]) is None and part.title]  # fmt: skip
+        # A notebook may begin its topics at a deeper level than its title's neighbour.
+        self._most = next((most for most in (2, 3, 4) if _count(levels, most) > 1), 2)
+        for self._number, cell in enumerate(cells):
+            self._add(cell, made.get(self._number, []))
+        slides = self._slides
+        title = next((plain(one.title) for one in slides if one.title), "") or self._name
+        return Chapter(
+            self._name, title, self._executed.device, slides, self._outputs, self._maths,
+            self._executed.widgets, course(self._executed.notebook), self._said(), ours=self._ours,
+        )  # fmt: skip
+
+    def _warn(self, text: str) -> None:
+        self._warnings.setdefault((self._number, text))
+
+    def _said(self) -> list[str]:
+        """The warnings, in the order of their cells."""
+        return [f"{where(self._executed.notebook, number, self._name)}: {text}"
+                for number, text in sorted(self._warnings, key=lambda one: one[0])]  # fmt: skip
+
+    def _html(self, cell: NotebookNode) -> str:
+        source = for_slides(cell.source) if self._ours else cell.source
+        return to_html(
+            with_notes(source, self._notes), self._maths, self._folder,
+            cell.get("attachments"), self._warn, self._outputs.styles,
+        )  # fmt: skip
+
+    def _add(self, cell: NotebookNode, cut: list[Part]) -> None:
+        kind = _type(cell)
+        tags = set(cell.metadata.get("tags", []))
+        if kind == "notes" or "notes" in tags:
+            if self._slides and cut:
+                self._slides[-1].notes.append(_whole(cut))
+            return
+        if kind == "skip" and not self._whole:
+            if self._slides and cell.cell_type == "code" and (excerpt := with_gaps(cell.source)):
+                self._slides[-1].blocks.append(_gaps(excerpt))
+            return
+        if cell.cell_type == "markdown" and not _whole(cut):
+            return
+        if kind in _STARTS or not self._slides:
+            before = self._slides[-1] if self._slides else Slide()
+            self._slides.append(Slide(title=before.title if kind == "subslide" else ""))
+        fragment = " fragment" if kind == "fragment" else ""
+        if cell.cell_type == "markdown":
+            self._add_text(cut, kind, fragment)
+        elif cell.cell_type == "code":
+            self._add_code(cell, tags, fragment)
+        elif cell.cell_type == "raw" and cell.source.strip() and not _format(cell):
+            self._slides[-1].blocks.append(
+                f'<div class="block text"><pre class="lines">{_lines(cell.source)}</pre></div>'
+            )
+
+    def _add_text(self, cut: list[Part], kind: str | None, fragment: str) -> None:
+        """A text goes to the slide that there is, or begins slides at its own headings."""
+        slide = self._slides[-1]
+        inside: list[Part] = []
+
+        def put() -> None:
+            if html := _whole(inside):
+                slide.blocks.append(f'<div class="block prose{fragment}">{html}</div>')
+            inside.clear()
+
+        for number, part in enumerate(cut):
+            first = number == 0 and bool(part.title) and not slide.blocks
+            if first and (not slide.title or kind in _STARTS):
+                slide.level, slide.title = part.level, part.title
+                part = part._replace(level=0, title="")
+            elif kind is None and part.title and part.level <= self._most:
+                put()
+                slide = Slide(part.title, part.level)
+                self._slides.append(slide)
+                part = part._replace(level=0, title="")
+            inside.append(part)
+        put()
+
+    def _add_code(self, cell: NotebookNode, tags: set[str], fragment: str) -> None:
+        slide = self._slides[-1]
         hidden = tags & HIDE_INPUT or cell.metadata.get("jupyter", {}).get("source_hidden")
-        if cell.source.strip() and not (hidden and not whole):
+        if cell.source.strip() and not (hidden and not self._whole):
             slide.blocks.append(_code(cell, fragment, folded=bool(hidden)))
         if tags & HIDE_OUTPUT or cell.metadata.get("jupyter", {}).get("outputs_hidden"):
             return
-        if whole and cell.source.startswith(MAGIC):
+        if self._whole and cell.source.startswith(MAGIC):
             return  # it says that a file is written
         answers = ANSWER in tags
-        for shown in outputs.of(cell):
+        for shown in self._outputs.of(cell):
             html = shown.html
-            if answers and whole:
+            if answers and self._whole:
                 html = f"<details><summary>Result</summary>{html}</details>"
-            waits = " fragment" if answers and not whole else fragment
+            waits = " fragment" if answers and not self._whole else fragment
             slide.blocks.append(f'<div class="block {shown.kind}{waits}" data-output>{html}</div>')
-    elif cell.cell_type == "raw" and not cell.metadata.get("format"):
-        slide.blocks.append(f'<div class="block text"><pre>{escape(cell.source)}</pre></div>')
+
+
+def _type(cell: NotebookNode) -> str | None:
+    """What the metadata makes of a cell on slides; None where nobody has said anything."""
+    slideshow = cell.metadata.get("slideshow")
+    return slideshow.get("slide_type") or None if isinstance(slideshow, dict) else None
+
+
+def _count(levels: list[int], most: int) -> int:
+    return sum(level <= most for level in levels)
+
+
+def _whole(cut: list[Part]) -> str:
+    """Parts of a text as one again."""
+    return "\n".join(
+        f"<h{part.level}>{part.title}</h{part.level}>\n{part.html}" if part.title else part.html
+        for part in cut
+    ).strip()
+
+
+def _format(cell: NotebookNode) -> str:
+    """The format that a raw cell is for, if it is for one."""
+    return cell.metadata.get("format") or cell.metadata.get("raw_mimetype") or ""
+
+
+def _lines(text: str) -> str:
+    return "\n".join(f"<span>{escape(line, quote=False)}</span>" for line in text.split("\n"))
 
 
 def _gaps(excerpt: str) -> str:

@@ -83,6 +83,7 @@ function* fill(sheet) {
     sheet.classList.remove("tight");
     sheet.classList.add(step);
   }
+  if (yield over) yield* shrink(body, over);
   if (yield over) {
     body.classList.add("scrolls");
     body.tabIndex = 0;
@@ -103,8 +104,10 @@ function* prepare(section) {
 async function start() {
   const shown = await window.figuresReady;
   await Promise.all([...document.fonts].map((font) => font.load()));
+  await imagesReady();
   setCaptions();
   const sections = [...slides.children];
+  setTitles(sections);
   inStep(sections.map(prepare));
   for (const bench of slides.querySelectorAll(".kernel-bench")) addViews(bench);
   inStep(sections.map((section) => {

@@ -18,9 +18,10 @@ from .chapter import Chapter, Slide, plain
 _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
 _SCRIPTS = (
-    "deck_blocks.js", "deck_sheets.js", "deck_draw.js", "deck_find.js", "deck_tools.js", "deck.js",
+    "deck_blocks.js", "deck_sheets.js", "deck_foreign.js", "deck_draw.js", "deck_find.js",
+    "deck_tools.js", "deck.js",
 )  # fmt: skip
-_SHEETS = ("deck.css", "deck_tools.css", "deck_dark.css")
+_SHEETS = ("deck.css", "notebook.css", "deck_tools.css", "deck_dark.css")
 _STEPS = "see|read|run|measure|tweak|try|next"
 _STEP_FIRST = re.compile(rf"\A({_STEPS})(?: and ({_STEPS}))?\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
@@ -56,8 +57,8 @@ def deck(chapter: Chapter, index: str = "") -> str:
     return page(
         chapter.title,
         head=embedded.styles + "".join(f"<style>{sheet}</style>" for sheet in styles),
-        body=f'<div class="reveal deck" data-index="{escape(index)}"><div class="slides">\n'
-        f"{sections}\n</div></div>\n"
+        body=f'<div class="reveal deck{"" if chapter.ours else " as-written"}" '
+        f'data-index="{escape(index)}"><div class="slides">\n{sections}\n</div></div>\n'
         f"{chapter.maths.symbols()}\n{embedded.scripts}\n"
         + "\n".join(f"<script>{_closed(script)}</script>" for script in scripts),
         policy=policy(embedded.policy, [*map(_closed, scripts), *speaker], frames=True),
@@ -160,7 +161,8 @@ def heading(html: str) -> str:
 
 def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     opening = " opening" if first and slide.level == 1 else ""
-    title = f'<h2 class="title">{heading(slide.title)}</h2>' if slide.title else ""
+    words = heading(slide.title) if chapter.ours else f"<span>{slide.title}</span>"
+    title = f'<h2 class="title">{words}</h2>' if slide.title else ""
     notes = f'<aside class="notes">{"".join(slide.notes)}</aside>' if slide.notes else ""
     device = f"<span>{escape(chapter.device)}</span>" if chapter.device else ""
     return (

@@ -19,6 +19,7 @@ function flatten(body) {
       }
       const kind = child.localName === "details" ? "answer" : child.localName === "table" ? "table" : "prose";
       const part = make("div", `block ${kind}`, child);
+      if (/^h[1-6]$/.test(child.localName)) part.dataset.heading = "";
       if (block.classList.contains("fragment")) part.classList.add("fragment");
       return part;
     });
@@ -136,6 +137,8 @@ function* split(block) {
   const pre = block.querySelector(":scope > pre.lines");
   if (pre && (block.matches(".code") || block.matches(".text"))) {
     const lines = [...pre.children];
+    const columns = block.matches(".text") && inColumns(block, lines);
+    if (columns) return columns;
     const most = block.matches(".code") ? LINES : 14;
     // Of a text, every line counts.
     const words = (line) => (block.matches(".code") ? "" : "x") + line.textContent;
@@ -181,11 +184,20 @@ function* split(block) {
       return copy;
     });
   }
+  const list = yield* splitList(block);
+  if (list.length > 1) return list;
+  const tables = block.matches(".table") ? yield* splitColumns(block) : [block];
+  if (tables.length > 1) {
+    const found = [];
+    for (const one of tables) found.push(...(yield* split(one)));
+    return found;
+  }
   const rows = block.matches(".table") ? [...block.querySelectorAll("tbody > tr")] : [];
   if (rows.length > 11) {
     const table = block.querySelector("table");
     const rest = [...block.children].filter((child) => child !== table);
-    const made = yield* parts(rows, rows.map(() => "x"), 11, (piece) => {
+    const most = table.matches(".wide") ? 17 : 11;
+    const made = yield* parts(rows, rows.map(() => "x"), most, (piece) => {
       const copy = table.cloneNode(false);
       copy.append(table.tHead?.cloneNode(true) ?? "", make("tbody", "", ...piece));
       return copy;

@@ -61,7 +61,12 @@ function deal(entries, room) {
   const pages = [new Page()];
   const last = () => pages.at(-1);
   for (const [number, entry] of entries.entries()) {
-    if (!fits(last(), entry, room, entries.slice(number + 1))) pages.push(new Page());
+    if (!fits(last(), entry, room, entries.slice(number + 1))) {
+      const page = new Page();
+      // A heading stays with what it is the heading of.
+      while (last().blocks.length > 1 && last().blocks.at(-1).heading) page.blocks.unshift(last().blocks.pop());
+      pages.push(page);
+    }
     last().blocks.push(entry);
     if (entry.figure || entry.bench) last().figure = entry;
   }
@@ -152,6 +157,7 @@ function entryOf(block) {
     prose: block.matches(".prose, .settings, .answer"),
     code: block.matches(".code"),
     output: block.hasAttribute("data-output"),
+    heading: block.hasAttribute("data-heading"),
   };
 }
 
@@ -207,6 +213,7 @@ function plan(section) {
 // Code that draws the figure of the next sheet goes into the notes, and so does what a sheet would
 // show of code alone, without what comes of it.
 function leaveDrawingOut(one) {
+  if (one.section.closest(".as-written")) return; // nobody's code but the course's own goes out of sight
   one.told = one.pages.flatMap((page, number) => {
     const next = one.pages[number + 1]?.blocks[0];
     const from = page.blocks.findLastIndex((entry) => !entry.code) + 1;

@@ -8,6 +8,7 @@ exporters still work.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -55,6 +56,11 @@ class _Offline(Exporter):
     def render(self, executed: Executed, name: str, folder: Path) -> str:
         raise NotImplementedError
 
+    def warn_of(self, warnings: Sequence[str]) -> None:
+        """Say what could not be shown, a line each."""
+        for text in warnings:
+            self.log.warning("%s", text)
+
 
 class OfflineSlides(_Offline):
     """A deck of slides."""
@@ -62,7 +68,9 @@ class OfflineSlides(_Offline):
     export_from_notebook = "Slides that need no network"
 
     def render(self, executed: Executed, name: str, folder: Path) -> str:
-        return needed("deck").deck(needed("chapter").chapter(executed, name, folder))
+        chapter = needed("chapter").chapter(executed, name, folder)
+        self.warn_of(chapter.warnings)
+        return needed("deck").deck(chapter)
 
 
 class OfflinePage(_Offline):
@@ -72,6 +80,7 @@ class OfflinePage(_Offline):
 
     def render(self, executed: Executed, name: str, folder: Path) -> str:
         chapter = needed("chapter").chapter(executed, name, folder, whole=True)
+        self.warn_of(chapter.warnings)
         return needed("page").reading_page(chapter)
 
 

@@ -43,10 +43,11 @@ def finish() -> None:
 
 
 def device_name() -> str:
-    """The GPU that the notebook's numbers come from, or the simulator."""
-    try:
-        from helpers import device
-    except ImportError:
+    """The GPU that the notebook's numbers come from, or the simulator, if it uses any."""
+    import sys
+
+    device = sys.modules.get("helpers.device")
+    if device is None:
         return ""
     return device.name() if device.is_gpu else "simulator, no GPU"
 

@@ -7,12 +7,19 @@ used by every formula; a formula's extent is in em, so that it grows with the te
 from __future__ import annotations
 
 import re
-from html import escape
+from functools import cache
+from html import escape, unescape
 
 import ziamath
+from fontTools.ttLib import TTFont
+from ziamath.tex import tex2mml
+
+from .tex import prepare
 
 _SIZE = 20.0  # pixels at which formulas are laid out; any would do
-_SYMBOL = re.compile(r'<symbol id="([^"]+)".*?</symbol>', re.S)
+# The glyph of a space has nothing inside, and so no end.
+_SYMBOL = re.compile(r'<symbol id="([^"]+)"[^>]*(?:/>|(?<!/)>.*?</symbol>)', re.S)
+_UNKNOWN = re.compile(r">\s*(\\[a-zA-Z]+)")
 
 
 class MathsError(ValueError):
@@ -24,22 +31,29 @@ class Maths:
 
     def __init__(self) -> None:
         self._symbols: dict[str, str] = {}
+        self._macros: dict[str, tuple[int, str]] = {}
         self._drawn: dict[tuple[str, bool], str] = {}
 
     def svg(self, tex: str, display: bool = False) -> str:
-        """A formula as inline SVG whose baseline is that of the text.
+        """A formula as inline SVG whose baseline is that of the text; nothing for definitions.
 
         Args:
-            tex: LaTeX without dollars.
+            tex: LaTeX without dollars. What it defines holds for all formulas after it.
             display: set on a line of its own, with limits above and below.
 
         Raises:
-            MathsError: ziamath cannot read it.
+            MathsError: ziamath cannot read it, or would draw something else.
         """
-        tex = " ".join(tex.split())
-        if (tex, display) not in self._drawn:
-            self._drawn[tex, display] = self._draw(tex, display)
-        return self._drawn[tex, display]
+        said = " ".join(tex.split())
+        try:
+            tex = prepare(tex, self._macros, display)
+            if tex and (tex, display) not in self._drawn:
+                self._drawn[tex, display] = self._draw(tex, said, display)
+        except MathsError:
+            raise
+        except Exception as error:  # ziamath raises whatever its parser met
+            raise MathsError(f"the formula {said!r} cannot be read: {error!r}") from error
+        return self._drawn[tex, display] if tex else ""
 
     def symbols(self) -> str:
         """The glyphs, unseen, to stand once anywhere in the page."""
@@ -50,12 +64,14 @@ class Maths:
             f"{''.join(self._symbols.values())}</svg>"
         )
 
-    def _draw(self, tex: str, display: bool) -> str:
-        try:
-            drawn = ziamath.Latex(tex, size=_SIZE, inline=not display)
-            svg = drawn.svg()
-        except Exception as error:  # ziamath raises whatever its parser met
-            raise MathsError(f"the formula {tex!r} cannot be read: {error!r}") from error
+    def _draw(self, tex: str, said: str, display: bool) -> str:
+        mathml = tex2mml(tex, inline=not display)
+        if unknown := _UNKNOWN.search(mathml):
+            raise MathsError(f"the formula {said!r} has {unknown[1]}, which is not known")
+        missing = {c for c in unescape(re.sub(r"<[^>]+>", "", mathml)) if ord(c) > 0x24F}
+        if missing := {c for c in missing if ord(c) not in _drawable() and c.isalpha()}:
+            raise MathsError(f"the formula {said!r} has {min(missing)}, which no maths font has")
+        svg = ziamath.Math(mathml, size=_SIZE).svg()
         box = re.match(r'<svg[^>]*viewBox="([^"]+)"[^>]*>', svg)
         assert box is not None
         left, top, width, height = map(float, box[1].split())
@@ -72,8 +88,19 @@ class Maths:
         inside = re.sub(r'(fill|stroke)="black"', r'\1="currentColor"', inside)
         below = top + height  # from the baseline, which is at 0, down to the lower edge
         return (
-            f'<svg class="maths" role="img" aria-label="{escape(tex)}" '
+            f'<svg class="maths" role="img" aria-label="{escape(said)}" '
             f'viewBox="{left:g} {top:g} {width:g} {height:g}" '
             f'style="width:{width / _SIZE:.3f}em;height:{height / _SIZE:.3f}em;'
             f'vertical-align:{-below / _SIZE:.3f}em">{inside}</svg>'
         )
+
+
+@cache
+def _drawable() -> frozenset[int]:
+    """The characters of the font that ziamath draws with."""
+    from importlib.resources import files
+
+    fonts = sorted(files("ziamath").joinpath("fonts").iterdir(), key=lambda file: file.name)
+    return frozenset().union(
+        *(TTFont(str(one), lazy=True).getBestCmap() for one in fonts if one.name.endswith("tf"))
+    )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from nbformat import NotebookNode
 
+from . import terminal
+from .carried import Carrier, balanced, ignore, not_shown
 from .maths import Maths
 from .prose import to_html
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
-_SCRIPT = re.compile(r"<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp")
+_SEEN = re.compile(r"<(?:svg|img|hr|video|audio|table)\b", re.I)
+_SIZED = re.compile(r"<img\b[^>]*\s(?:width|height)=", re.I)
+_WRAPPED = re.compile(r"\A<div>\s*(<table\b.*</table>.*?)</div>\Z", re.S | re.I)
 # Of text in a drawing; what is lowered beside a letter may be smaller.
 _SIZE = re.compile(r'<(?:text|g)\b[^>]*?\bfont-size="([\d.]+)"')
 _VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -43,6 +46,7 @@ class Outputs:
         maths: draws the formulas of the page.
         folder: where relative addresses start.
         choices: for an `interact`, the widget with the results of all its settings; by id.
+        warn: told what cannot be shown.
 
     Attributes:
         styles: style sheets that outputs brought along, each once.
@@ -55,9 +59,10 @@ class Outputs:
         maths: Maths,
         folder: Path,
         choices: Mapping[str, str] | None = None,
+        warn: Callable[[str], None] = ignore,
     ):
         self._widgets, self._maths, self._folder = widgets, maths, folder
-        self._choices = choices or {}
+        self._choices, self._warn = choices or {}, warn
         self.styles: dict[str, None] = {}
         self.embedded: list[str] = []
 
@@ -65,7 +70,7 @@ class Outputs:
         """All that a code cell shows, with what its controls are set to in one line at the end."""
         shown: list[Shown] = []
         settings: list[str] = []
-        for output in cell.get("outputs", []):
+        for output in _joined(cell.get("outputs", [])):
             for one in self._of(output):
                 if one.kind == "settings":
                     settings.append(one.html)
@@ -83,10 +88,11 @@ class Outputs:
         kind = output["output_type"]
         if kind == "stream":
             if text := output["text"].strip("\n"):
-                yield _text(text)
+                yield Shown("text", terminal.html(text))
             return
         if kind == "error":
-            yield _text(f"{output['ename']}: {output['evalue']}")
+            said = f"{output['ename']}: {output['evalue']}".strip("\n")
+            yield Shown("text error", terminal.html(said))
             return
         data = output["data"]
         if VIEW in data:
@@ -94,39 +100,64 @@ class Outputs:
             if found:
                 yield from found
                 return
-        yield from self._static(data)
+            if "text/html" not in data:
+                name = data.get("text/plain", "").split("(")[0] or "a widget"
+                yield self._nothing(f"Widget not shown: {name}", "It needs its running notebook.")
+                return
+        yield from self._static(data, output.get("metadata") or {})
 
-    def _static(self, data: Mapping) -> Iterator[Shown]:
-        if "text/html" in data:
-            yield self._html(data["text/html"])
+    def _static(self, data: Mapping, metadata: Mapping) -> Iterator[Shown]:
+        shown = self._html(data["text/html"]) if "text/html" in data else None
+        image = next((kind for kind in _IMAGES if kind in data), None)
+        if shown is not None and shown.html:
+            yield shown
         elif "image/svg+xml" in data:
             svg = data["image/svg+xml"]
-            svg = svg[svg.index("<svg") :]
-            yield Shown("figure", f'<div class="kernel-figure plain">{_SCRIPT.sub("", svg)}</div>')
-        elif "image/png" in data or "image/jpeg" in data:
-            kind = "image/png" if "image/png" in data else "image/jpeg"
-            content = data[kind].replace("\n", "")
-            yield Shown("figure", f'<img alt="" src="data:{kind};base64,{content}">')
+            svg = self._carried(svg[max(svg.find("<svg"), 0) :])
+            yield Shown("figure", f'<div class="kernel-figure plain">{svg}</div>')
+        elif image is not None:
+            yield _image(image, data[image], metadata.get(image, metadata))
         elif "text/latex" in data:
-            yield Shown("html", to_html(data["text/latex"], self._maths, self._folder))
+            yield Shown("html", self._text(data["text/latex"]))
         elif "text/markdown" in data:
-            yield Shown("html", to_html(data["text/markdown"], self._maths, self._folder))
+            yield Shown("html", self._text(data["text/markdown"]))
+        elif shown is not None or any("javascript" in kind or "vnd." in kind for kind in data):
+            yield self._nothing(
+                "Output not shown", "It is drawn by a script, which needs its running notebook."
+            )
         elif text := data.get("text/plain", "").strip("\n"):
-            yield _text(text)
+            yield Shown("text", terminal.html(text))
+
+    def _text(self, source: str) -> str:
+        return to_html(source, self._maths, self._folder, warn=self._warn, styles=self.styles)
+
+    def _nothing(self, what: str, why: str) -> Shown:
+        self._warn(f"{what[:1].lower()}{what[1:]}: {why[:1].lower()}{why.rstrip('.')[1:]}")
+        return Shown("html", not_shown(what, why))
+
+    def _carried(self, html: str) -> str:
+        carrier = Carrier(self._folder, self._warn)
+        html = balanced(carrier.html(html)).strip()
+        self.styles |= dict.fromkeys(carrier.styles)
+        return html
 
     def _html(self, html: str) -> Shown:
-        for sheet in _STYLE.findall(html):
-            self.styles.setdefault(sheet)
-        html = _SCRIPT.sub("", _STYLE.sub("", html)).strip()
+        runs = "<script" in html
+        html = self._carried(html)
+        if wrapped := _WRAPPED.match(html):  # as pandas does
+            html = wrapped[1].strip()
         if 'class="kernel-listing' in html:
             kind = "listing"
         elif re.match(r"<table\b", html):
             kind = "table"
-        elif _FIGURE.search(html):
+        elif _SIZED.search(html) and "<svg" not in html:
+            kind = "html sized"
+        elif _FIGURE.search(html) and not re.search(r"<(?:table|h[1-6])\b", html):
             kind = "figure"
         else:
             kind = "html"
-        return Shown(kind, html)
+        empty = not _SEEN.search(html) and not re.sub(r"<[^>]*>|&nbsp;|\s", "", html)
+        return Shown(kind, "" if runs and empty else html)
 
     def _widget(self, identity: str) -> Iterator[Shown]:
         """A widget: run in the page if it is a module, otherwise what it last showed."""
@@ -221,9 +252,30 @@ def _value(model: Mapping) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _text(text: str) -> Shown:
-    lines = escape(_ANSI.sub("", text).expandtabs(8), quote=False).split("\n")
-    return Shown(
-        "text",
-        '<pre class="lines">' + "\n".join(f"<span>{line}</span>" for line in lines) + "</pre>",
+def _joined(outputs: Sequence[Mapping]) -> Iterator[Mapping]:
+    """Outputs, with what a stream says in a row in one: a progress bar overwrites what it said."""
+    waiting: dict | None = None
+    for output in outputs:
+        stream = output["output_type"] == "stream"
+        if waiting is not None and stream and output.get("name") == waiting.get("name"):
+            waiting["text"] += output["text"]
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = dict(output) if stream else None
+        if not stream:
+            yield output
+    if waiting is not None:
+        yield waiting
+
+
+def _image(kind: str, content: str, metadata: Mapping) -> Shown:
+    """An image; one that has a size of its own keeps it, any other takes the room that there is."""
+    content = "".join(content.split())
+    size = "".join(
+        f' {name}="{round(float(metadata[name]))}"'
+        for name in ("width", "height")
+        if str(metadata.get(name, "")).replace(".", "", 1).isdigit()
     )
+    image = f'<img alt=""{size} src="data:{kind};base64,{content}">'
+    return Shown("html sized", image) if size else Shown("figure", image)

@@ -68,12 +68,12 @@ def reading_page(chapter: Chapter, place: Place | None = None) -> str:
         place=place,
         sections=parts,
         listed=[part for part in parts if part.anchor],
-        heading=_heading,
+        heading=_heading if chapter.ours else Markup,
         description=description(chapter, parts),
         symbols=chapter.maths.symbols(),
         scripts=embedded.scripts,
     )
-    sheets = [*chapter.outputs.styles, own("page.css")]
+    sheets = [*chapter.outputs.styles, own("page.css"), own("notebook.css")]
     return whole_page(
         f"{chapter.title} · {place.course}" if place else chapter.title,
         description=description(chapter, parts),

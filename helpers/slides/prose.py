@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
+from mistune import import_plugin
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+from .carried import Carrier, balanced, ignore
 from .code import highlight
-from .maths import Maths
+from .maths import Maths, MathsError
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")
-_IMAGE_OF_HTML = re.compile(r'(<img\b[^>]*\bsrc=)(["\'])(.*?)\2', re.I)
 # A line may be broken beside a drawing, even before a comma.
 _FORMULA_AND_MARK = re.compile(r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>[,.;:!?)\u2019]+', re.S)
-
-
-class ProseError(ValueError):
-    """Something in a text that cannot go into a page."""
+_BLOCK = re.compile(
+    r"<(/?)(blockquote|center|details|div|dl|ol|section|table|ul|h([1-6]))\b[^>]*>", re.I
+)
+_NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]+)\]:[ \t]*(.*(?:\n(?: {4}|\t).*)*)", re.M)
+_NOTED = re.compile(r"\[\^([^\]\s]+)\](?!:)")
 
 
 class Renderer(IPythonRenderer):
@@ -29,26 +30,26 @@ class Renderer(IPythonRenderer):
 
     Args:
         maths: draws the formulas of the page.
-        folder: where relative addresses start.
-        attachments: of the cell, by name.
+        carrier: of the cell's images and HTML.
     """
 
-    def __init__(self, maths: Maths, folder: Path, attachments: Mapping | None = None):
+    def __init__(self, maths: Maths, carrier: Carrier):
         super().__init__(escape=False, anchor_link_text="")
-        self._maths, self._folder, self._files = maths, folder, attachments or {}
+        self._maths, self._carrier = maths, carrier
 
     def heading(self, text: str, level: int, **attrs) -> str:
         return f"<h{level}>{text}</h{level}>\n"
 
     def block_code(self, code: str, info: str | None = None) -> str:
-        language = (info or "").split()[0] if info else ""
+        language = (info or "").split()[0] if (info or "").strip() else ""
         return f'<div class="code">{highlight(code, language)}</div>\n'
 
     def inline_math(self, body: str) -> str:
-        return self._maths.svg(body)
+        return self._drawn(body)
 
     def block_math(self, body: str) -> str:
-        return f'<span class="maths-line">{self._maths.svg(body, display=True)}</span>\n'
+        drawn = self._drawn(body, display=True)
+        return f'<span class="maths-line">{drawn}</span>\n' if drawn else ""
 
     def multiline_math(self, text: str) -> str:
         return self.block_math(text.strip().strip("$"))
@@ -66,38 +67,95 @@ class Renderer(IPythonRenderer):
         return f"<span>{text}</span>"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        return f'<img alt="{escape(text)}" src="{self._inlined(url)}">'
+        return self._carrier.image(url, text, title)
 
     def block_html(self, html: str) -> str:
         return self.inline_html(html)
 
     def inline_html(self, html: str) -> str:
-        return _IMAGE_OF_HTML.sub(lambda m: f"{m[1]}{m[2]}{self._inlined(m[3])}{m[2]}", html)
+        return self._carrier.html(html)
 
-    def _inlined(self, url: str) -> str:
-        """The address of an image as its content.
-
-        Raises:
-            ProseError: it is on another host, or there is no such file.
-        """
-        if url.startswith("data:"):
-            return url
-        if url.startswith("attachment:"):
-            for kind, data in self._files.get(url.removeprefix("attachment:"), {}).items():
-                return f"data:{kind};base64,{data}"
-        path = self._folder / url
-        if _OUTSIDE.match(url) or not path.is_file():
-            raise ProseError(f"the image {url} is no file beside the notebook")
-        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    def _drawn(self, body: str, display: bool = False) -> str:
+        try:
+            return self._maths.svg(body, display)
+        except MathsError as error:
+            self._carrier.warn(f"{error}; its source is shown")
+            return f'<code class="maths-source">{escape(body.strip())}</code>'
 
 
-def to_html(source: str, maths: Maths, folder: Path, attachments: Mapping | None = None) -> str:
+class Part(NamedTuple):
+    """What stands under one heading of a cell.
+
+    Attributes:
+        level: of the heading; 0 in front of the first one.
+        title: HTML of the heading.
+        html: what follows it.
+    """
+
+    level: int
+    title: str
+    html: str
+
+
+def to_html(
+    source: str,
+    maths: Maths,
+    folder: Path,
+    attachments: Mapping | None = None,
+    warn: Callable[[str], None] = ignore,
+    styles: dict[str, None] | None = None,
+) -> str:
     """A markdown cell as HTML.
 
-    Raises:
-        MathsError: a formula cannot be read.
-        ProseError: an image cannot be had.
+    Args:
+        warn: told what cannot be shown: a box or its source stands in its place.
+        styles: takes the style sheets that the cell brings along.
     """
-    html = MarkdownWithMath(renderer=Renderer(maths, folder, attachments)).render(source).strip()
+    carrier = Carrier(folder, warn, attachments)
+    plugins = [import_plugin(name) for name in MarkdownWithMath.DEFAULT_PLUGINS]
+    made = MarkdownWithMath(
+        renderer=Renderer(maths, carrier), plugins=[*plugins, import_plugin("footnotes"), _notes]
+    )
+    html = balanced(made.render(source).strip())
+    if styles is not None:
+        styles |= dict.fromkeys(carrier.styles)
     return _FORMULA_AND_MARK.sub(r'<span class="keep">\g<0></span>', html)
+
+
+def _notes(markdown: MarkdownWithMath) -> None:
+    """Footnotes without addresses: in a deck, these are those of slides."""
+    register = markdown.renderer.register
+    register("footnote_ref", lambda _, key, index: f'<sup class="note-mark">{index}</sup>')
+    register("footnote_item", lambda _, text, key, index: f"<li>{text.strip()}</li>\n")
+    register("footnotes", lambda _, text: f'<ol class="footnotes">\n{text}</ol>\n')
+
+
+def with_notes(source: str, notes: Mapping[str, str]) -> str:
+    """A text with the footnotes that it names, and that stand in other cells."""
+    own = {found[1] for found in _NOTE.finditer(source)}
+    wanted = dict.fromkeys(found[1] for found in _NOTED.finditer(source))
+    more = [f"[^{name}]: {notes[name]}" for name in wanted if name in notes and name not in own]
+    return "\n\n".join([source, *more])
+
+
+def notes_of(source: str) -> dict[str, str]:
+    """The footnotes that a text defines, by name."""
+    return {found[1]: found[2] for found in _NOTE.finditer(source)}
+
+
+def parts(html: str, most: int = 6) -> list[Part]:
+    """HTML cut at its headings down to the level `most`, but those inside lists and boxes."""
+    found: list[Part] = []
+    level, title, depth = 0, "", 0
+    start = opened = 0
+    for tag in _BLOCK.finditer(html):
+        heading = int(tag[3] or 0)
+        if not heading:
+            depth += -1 if tag[1] else 1
+        elif depth == 0 and heading <= most and not tag[1]:
+            found.append(Part(level, title, html[start : tag.start()].strip()))
+            level, opened = heading, tag.end()
+        elif depth == 0 and heading == level and tag[1] and opened > start:
+            title, start = html[opened : tag.start()].strip(), tag.end()
+    found.append(Part(level, title, html[start:].strip()))
+    return found if found[0].html or len(found) == 1 else found[1:]
