@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import paper_checks
 import pointer_checks
 
 LEAST = 18  # pixels of text in a frame of 1280 x 720, in figures too
@@ -184,16 +185,6 @@ FIRST_HELD = """() => [...document.querySelectorAll(".slides > section")].slice(
 FOCUS = """() => document.querySelector(".present").querySelector(
   ".figure-player-play, .kernel-bench input, .choices input").focus()"""
 
-# Printed pages that have another height than a slide, or a figure that is not there.
-EMPTY_PAGES = """() => [...document.querySelectorAll(".pdf-page")].map((page, n) => {
-  const figures = [...page.querySelectorAll(".figure, .bench")];
-  const drawn = (figure) => {
-    const widths = [...figure.querySelectorAll("svg, img, .kl-row")].map((one) => one.clientWidth);
-    return figure.offsetHeight > 60 && Math.max(0, ...widths) > 40;
-  };
-  return [n + 1, page.getBoundingClientRect().height, figures.every(drawn)];
-}).filter(([, height, whole]) => !whole || Math.abs(height - 720) > 2)"""
-
 
 @contextlib.contextmanager
 def opened(browser, path: Path, query: str = "") -> Iterator:
@@ -248,11 +239,7 @@ def check(browser, path: Path) -> dict:
                 counted["players"] += 1
         keys(page)
         points(page, counted)
-    with opened(browser, path, "?print-pdf") as page:
-        pages = page.locator(".pdf-page")
-        assert pages.count() == counted["slides"]
-        empty = page.evaluate(EMPTY_PAGES)
-        assert not empty, empty
+        assert paper_checks.check(page) == counted["slides"]
     return counted
 
 

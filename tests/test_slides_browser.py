@@ -8,6 +8,7 @@ from pathlib import Path
 
 import deck_checks
 import nbformat
+import paper_checks
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -68,7 +69,7 @@ CELLS = [
     ("code", "Table(['n', 'n squared'], [(n, n * n) for n in range(25)])"),
     ("markdown", "## Words\n\n" + "\n\n".join(["Some words that fill a line. " * 8] * 7)),
     ("markdown", "## Try: a question\n\n" + QUESTION),
-    ("markdown", "## Next\n\nThe end."),
+    ("markdown", "## Next\n\nThe end. [More](91_more.ipynb)."),
 ]  # fmt: skip
 
 
@@ -99,7 +100,7 @@ def made(ran):
     path, executed = ran
     said: list[str] = []
     run = lambda _: copy.deepcopy(executed)  # noqa: E731
-    [deck] = make([path], path.parent / "slides", say=said.append, run=run)
+    [deck] = make([path], path.parent / "slides", say=said.append, run=run, handouts=True)
     return deck, said
 
 
@@ -108,7 +109,10 @@ def test_a_deck_of_everything_stands_up(made, browser):
     counted = deck_checks.check(browser, deck)
     assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
     assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
-    assert said[0].startswith("[1/1] 90_made_up") and "1 PDFs are printed." in said
+    assert (
+        said[0].startswith("[1/1] 90_made_up")
+        and "1 PDFs are printed, and a handout of each." in said
+    )
 
 
 def test_a_deck_stands_up_in_firefox(made, firefox):
@@ -169,10 +173,39 @@ def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
 
 def test_the_deck_is_printed_one_page_a_slide(made, browser):
     deck, _ = made
-    printed = deck.with_suffix(".pdf").read_bytes()
-    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))
-    with deck_checks.opened(browser, deck) as page:
-        assert pages == page.evaluate("Reveal.getTotalSlides()")
+    pages = paper_checks.texts(deck.with_suffix(".pdf"))
+    with deck_checks.opened(browser, deck, "?print-pdf") as page:
+        assert (
+            len(pages)
+            == page.locator(".pdf-page").count()
+            == page.evaluate("Reveal.getTotalSlides()")
+        )
+    everything = "\n".join(pages)
+    # A player at its last step, an answer and what is long, each in its place and once.
+    assert everything.count("Step 3.") == 1 and "Step 0." not in everything
+    assert everything.count("Because") == 1
+    assert all(f"{n + 1} / {len(pages)}" in page for n, page in enumerate(pages))
+    outline = paper_checks.outline(deck.with_suffix(".pdf"))
+    # Each slide has an entry, under its title; a chapter's own comes first.
+    assert [place for _, place in outline] == list(range(1, len(pages) + 1))
+    titles = [title for title, _ in outline]
+    assert titles[0].startswith("A chapter with") and "See: A player" in titles
+    assert "A long table (2 / 3)" in titles
+    assert paper_checks.links(deck.with_suffix(".pdf")) == {"91_more.pdf"}
+
+
+def test_the_handout_has_two_slides_a_page_and_no_answers(made):
+    deck, _ = made
+    handout = deck.with_name(f"{deck.stem}-handout.pdf")
+    slides, pages = paper_checks.texts(deck.with_suffix(".pdf")), paper_checks.texts(handout)
+    assert len(pages) == -(-len(slides) // 2)
+    everything = "\n".join(pages)
+    assert "Because" not in everything and "Why?" in everything
+    assert everything.count("What the speaker alone has") == 1
+    for number, page in enumerate(pages, 1):
+        assert page.count("A chapter with") >= 1 and f"{number} / {len(pages)}" in page
+    assert paper_checks.links(handout) == {"91_more-handout.pdf"}
+    assert b"file://" not in handout.read_bytes()
 
 
 def test_a_page_to_read_runs_its_figures_too(ran, browser, tmp_path):

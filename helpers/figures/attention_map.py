@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .draw import SMALL, WIDTH, Canvas, Frame, literal, text_width
+from .draw import SMALL, WIDTH, Canvas, Frame, literal, telling, text_width
 from .parts import label_height, matrix, outline
 
 MOST = 12
@@ -84,12 +84,11 @@ def attention_map(P, tokens: Sequence[str]) -> list[Frame]:
             canvas.text(end, y, name, size=SMALL, bold=bold, fill="ink" if taken else "muted")
         return canvas
 
-    frames = [
-        scene(None).frame(
-            "The whole map. The thicker a link, the more the token on its left takes from the one "
-            f"on its right; links under {_percent(_FAINT)} are left out."
-        )
-    ]
+    whole = scene(None).frame(
+        "The whole map. The thicker a link, the more the token on its left takes from the one "
+        f"on its right; links under {_percent(_FAINT)} are left out."
+    )
+    frames = [telling(whole)]
     for i, token in enumerate(tokens):
         order = np.argsort(-P[i], kind="stable")[:3]
         shares = [f"{_percent(P[i, j])} from “{tokens[j]}”" for j in order if P[i, j] >= _FAINT]

@@ -15,7 +15,7 @@ from helpers.kernels import Kernel, load_kernel
 from helpers.simulator.report import Report
 
 from .bank_rules import Verdict, judge
-from .draw import NORMAL, SMALL, Canvas, Frame, literal
+from .draw import NORMAL, SMALL, Canvas, Frame, literal, telling
 from .events import LANES, WarpAccess, warp_access
 from .parts import Grid, legend
 from .tiles import counted
@@ -117,7 +117,8 @@ def chunk_frames(access: WarpAccess, title: str, *, row_bytes: int = ROW) -> lis
     if not phases:
         raise ValueError("chunk_frames shows at least one lane.")
     film = _Film(access, title, row_bytes, verdict, phases)
-    return [film.frame(number) for number in range(len(phases))]
+    frames = [film.frame(number) for number in range(len(phases))]
+    return [*frames[:-1], telling(frames[-1])]
 
 
 class _Film:

@@ -32,6 +32,20 @@ class Frame(NamedTuple):
     svg: str
     caption: str = ""
 
+    @property
+    def telling(self) -> bool:
+        """Whether this is a step to show where only one or two can be, as on paper."""
+        return isinstance(self, _Telling)
+
+
+class _Telling(Frame):
+    __slots__ = ()
+
+
+def telling(frame: Frame) -> Frame:
+    """The same step, marked as one that says most of the figure; see `Frame.telling`."""
+    return _Telling(*frame)
+
 
 class Canvas:
     """A drawing under construction.

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .draw import LARGE, SMALL, SMALLEST, WIDTH, Canvas, Frame, literal, shortened, text_width
+from .draw import (
+    LARGE,
+    SMALL,
+    SMALLEST,
+    WIDTH,
+    Canvas,
+    Frame,
+    literal,
+    shortened,
+    telling,
+    text_width,
+)  # fmt: skip
 from .parts import elided, matrix
 
 _COLUMNS, _WIDE, _MOST = 5, 58, 10
@@ -116,6 +127,7 @@ def embedding(
     X = np.asarray(X, dtype=float)
     if X.shape != rows.shape:
         raise ValueError(f"X has shape {X.shape}, the rows of the table {rows.shape}.")
+    frames[-1] = telling(frames[-1])
     frames.append(scene(count, 2, result=X).frame(f"Then {then}. {last}"))
     return frames
 

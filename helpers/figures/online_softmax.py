@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .draw import NORMAL, SMALL, Canvas, Frame, number
+from .draw import NORMAL, SMALL, Canvas, Frame, number, telling
 from .parts import Grid, matrix
 
 _LEFT, _TOP = 150, 76
@@ -92,6 +92,9 @@ def online_softmax(scores, values, block: int = 4) -> list[Frame]:
         )
     film = _Film(scores, values, block, steps)
     frames = [film.frame(step, part) for step in steps for part in ("scores", "shrink", "add")]
+    # What is to be seen is how a later block corrects the sums so far.
+    later = 3 * min(1, len(steps) - 1) + 2
+    frames[later] = telling(frames[later])
     return [*frames, film.frame(steps[-1], "divide")]
 
 

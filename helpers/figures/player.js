@@ -168,6 +168,7 @@ function render({ model, el }) {
     "div", { class: "figure-player-controls", role: "group", "aria-label": "Playback" },
     first, previous, play, next, last, scrubber, counter, speeds, loop,
   );
+  const strip = element("div", { class: "figure-player-strip" });
   const status = element("p", { class: "figure-player-status", role: "status" });
   const captions = element("div", { class: "figure-player-captions" }, tallest, caption);
   const root = element(
@@ -321,6 +322,32 @@ function render({ model, el }) {
     if (!(event.repeat && event.key === " ")) action();
   });
 
+  // On paper the figure stands at its telling steps, side by side where there are several; without
+  // any at the step that it was made with, or at the last.
+  const made = model.get("index");
+  let before = null; // the step that was shown before
+  function toPaper() {
+    if (before !== null || count() === 0) return;
+    if (playing()) pause();
+    before = index;
+    const marked = frames.flatMap(({ telling }, number) => (telling ? [number] : []));
+    const steps = marked.length ? marked : [made > 0 ? clamp(made) : count() - 1];
+    index = steps.at(-1);
+    draw();
+    if (steps.length < 2) return;
+    strip.replaceChildren(...steps.map((number) => element(
+      "figure", {}, drawing(number), element("figcaption", {}, String(frames[number].caption ?? "")),
+    )));
+    stage.after(strip);
+  }
+  function fromPaper() {
+    if (before === null) return;
+    index = clamp(before);
+    before = null;
+    strip.remove();
+    draw();
+  }
+
   function onFrames() {
     frames = model.get("frames") ?? [];
     drawn = [];
@@ -363,6 +390,8 @@ function render({ model, el }) {
     ["change:alt", onWords], ["change:name", onWords],
   ];
   for (const [what, callback] of watched) model.on(what, callback);
+  window.addEventListener("beforeprint", toPaper);
+  window.addEventListener("afterprint", fromPaper);
 
   frames = model.get("frames") ?? [];
   index = clamp(model.get("index"));
@@ -388,6 +417,8 @@ function render({ model, el }) {
     clearTimeout(timer);
     timer = null;
     leaveKeys();
+    window.removeEventListener("beforeprint", toPaper);
+    window.removeEventListener("afterprint", fromPaper);
     sight?.disconnect();
     for (const [what, callback] of watched) model.off(what, callback);
     root.remove();

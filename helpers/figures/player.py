@@ -87,6 +87,9 @@ class Player(Figure):
     Assign `frames` to show others in the same place; the step stays where it is if there is one.
     `index` follows the viewer when playing stops, not while it goes on.
 
+    On paper it stands at those of its frames that are `telling` (see `draw.telling`), side by side;
+    without any at `index`, or at the last one where that is 0.
+
     Raises:
         TypeError: a frame is none of these.
         traitlets.TraitError: `interval` is not positive.
@@ -144,7 +147,8 @@ def _as_frame(frame, number: int) -> dict[str, str]:
         raise TypeError(
             f"frame {number} is a {type(frame).__name__}; a frame is (svg, caption), both text."
         )
-    return {"svg": svg, "caption": caption}
+    told = frame.get("telling") if isinstance(frame, Mapping) else getattr(frame, "telling", False)
+    return {"svg": svg, "caption": caption} | ({"telling": True} if told else {})
 
 
 def _image(svg: str, alt: str) -> str:

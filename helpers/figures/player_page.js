@@ -58,5 +58,10 @@
     return places.length;
   }
 
+  // Styles for paper hold before anything is printed, so that what has to fit can be measured.
+  const onPaper = document.documentElement.classList;
+  window.addEventListener("beforeprint", () => onPaper.add("on-paper"));
+  window.addEventListener("afterprint", () => onPaper.remove("on-paper"));
+
   window.figuresReady = showAll();
 })();

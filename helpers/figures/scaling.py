@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .draw import SMALL, SMALLEST, Canvas, Frame, number
+from .draw import SMALL, SMALLEST, Canvas, Frame, number, telling
 from .plane import spacing
 
 KEYS = 8
@@ -75,7 +75,9 @@ def scaling(products: Mapping[int, np.ndarray]) -> list[Frame]:
                 "dividing by √d."
             )
         )
-    return [*frames, _summary(products)]
+    middle = len(frames) // 2
+    frames[middle] = telling(frames[middle])
+    return [*frames, telling(_summary(products))]
 
 
 def _largest(values: np.ndarray) -> float:

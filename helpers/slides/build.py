@@ -6,11 +6,13 @@ import argparse
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from . import fonts, printing
 from .chapter import Chapter, chapter
@@ -30,6 +32,8 @@ a { color: #0072b2; text-decoration: none; }
 a:hover, a:focus-visible { text-decoration: underline; }
 li > a:first-of-type { flex: 1; font-weight: 600; } .keys { margin-top: 32px; font-size: 18px; }
 """
+# Kernels work side by side; formulas are drawn and typefaces cut by one thread at a time.
+COMPOSING = threading.Lock()
 _KEYS = (
     "Arrow keys turn slides, S opens the speaker view, Escape the overview, F fills the screen. "
     "In a figure or a bench the arrow keys are its own until Escape is pressed."
@@ -41,6 +45,7 @@ def build(
     folder: Path,
     *,
     pdf: bool = True,
+    handouts: bool = False,
     say: Callable[[str], None] = print,
     run: Callable[[Path], Executed] | None = None,
     home: str = "",
@@ -51,6 +56,7 @@ def build(
         notebooks: their files.
         folder: where the decks go; made if it is not there.
         pdf: whether to print each deck as well; it is left out where there is no Chromium.
+        handouts: whether to print a handout of each as well: two slides a page, without answers.
         say: told what happens, a line each.
         run: what executes a notebook; a fresh kernel in the notebook's own folder, if left out.
         home: address of a page that the start page leads back to; empty where there is none.
@@ -59,32 +65,61 @@ def build(
         ExportError: a notebook cannot be exported; of this one nothing is written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    browser = printing.chromium() if pdf else None
-    if pdf and browser is None:
+    browser = printing.chromium() if pdf or handouts else None
+    if (pdf or handouts) and browser is None:
         say("Chromium is not on this machine: the decks are made, their PDFs are not.")
-    made: list[tuple[Path, Chapter]] = []
-    # Chromium prints a deck while the next notebook runs.
-    with ThreadPoolExecutor(max_workers=1) as printer:
+    made: list[Made] = []
+    with ThreadPoolExecutor(at_once()) as runners, ThreadPoolExecutor(1) as printer:
+        jobs = [runners.submit(_make, path, folder, run or run_notebook) for path in notebooks]
         printed: list[Future] = []
-        for number, path in enumerate(notebooks, 1):
-            began = time.perf_counter()
-            say(f"[{number}/{len(notebooks)}] {path.stem} ...")
-            target = folder / f"{path.stem}.html"
-            one = chapter((run or run_notebook)(path), path.stem, path.parent)
-            write(target, deck(one, index="index.html"))
-            made.append((target, one))
-            for text in one.warnings:
-                say(f"        {text}")
-            size, seconds = target.stat().st_size / 2**20, time.perf_counter() - began
-            say(f"        {target.name}: {size:.2f} MB, {seconds:.0f} s")
-            if browser is not None:
-                printed.append(printer.submit(print_pdf, browser, target))
-        for job in printed:
-            job.result()
+        try:
+            for number, (path, job) in enumerate(zip(notebooks, jobs, strict=True), 1):
+                say(f"[{number}/{len(notebooks)}] {path.stem} ...")
+                one = job.result()
+                made.append(one)
+                for text in one.warnings:
+                    say(f"        {text}")
+                size = one.path.stat().st_size / 2**20
+                say(f"        {one.path.name}: {size:.2f} MB, {one.seconds:.0f} s")
+                # Chromium prints a deck while others run.
+                if browser is not None:
+                    printed.append(printer.submit(print_pdfs, browser, one.path, handout=handouts))
+            for waiting in printed:
+                waiting.result()
+        finally:
+            for waiting in [*jobs, *printed]:
+                waiting.cancel()
     if printed:
-        say(f"{len(printed)} PDFs are printed.")
-    write(folder / "index.html", start_page(made, home))
-    return [target for target, _ in made]
+        say(f"{len(printed)} PDFs are printed{', and a handout of each' if handouts else ''}.")
+    write(folder / "index.html", start_page([(one.path, one) for one in made], home))
+    return [one.path for one in made]
+
+
+class Made(NamedTuple):
+    """A deck, and what the start page has to know of it."""
+
+    path: Path
+    title: str
+    device: str
+    seconds: float
+    warnings: list[str]
+
+
+def at_once() -> int:
+    """How many notebooks run at a time: on a GPU one, which would disturb another's times."""
+    from helpers import device
+
+    return 1 if device.is_gpu else min(2, os.cpu_count() or 1)
+
+
+def _make(path: Path, folder: Path, run: Callable[[Path], Executed]) -> Made:
+    began = time.perf_counter()
+    executed = run(path)
+    target = folder / f"{path.stem}.html"
+    with COMPOSING:
+        one = chapter(executed, path.stem, path.parent)
+        write(target, deck(one, index="index.html"))
+    return Made(target, one.title, one.device, time.perf_counter() - began, one.warnings)
 
 
 def run_notebook(path: Path) -> Executed:
@@ -106,19 +141,25 @@ def write(path: Path, content: str | bytes) -> None:
         raise
 
 
-def print_pdf(browser: str, deck: Path) -> Path:
-    """Print a deck to a PDF beside it.
+def print_pdfs(browser: str, deck: Path, *, handout: bool = False) -> None:
+    """Print a deck to a PDF beside it, and its handout to another.
 
     Raises:
         ExportError: Chromium cannot.
     """
-    target = deck.with_suffix(".pdf")
-    write(target, printing.pdf(browser, deck))
-    return target
+    printed = printing.pdfs(browser, deck, handout=handout)
+    write(deck.with_suffix(".pdf"), printed.slides)
+    if printed.handout is not None:
+        write(handout_of(deck), printed.handout)
 
 
-def start_page(decks: Sequence[tuple[Path, Chapter]], home: str = "") -> str:
-    """The page that lists the decks, each with its PDF if there is one.
+def handout_of(deck: Path) -> Path:
+    """Where a deck's handout lies."""
+    return deck.with_name(f"{deck.stem}-handout.pdf")
+
+
+def start_page(decks: Sequence[tuple[Path, Chapter | Made]], home: str = "") -> str:
+    """The page that lists the decks, each with its PDF and its handout if there are any.
 
     Args:
         decks: their files and chapters.
@@ -127,8 +168,10 @@ def start_page(decks: Sequence[tuple[Path, Chapter]], home: str = "") -> str:
     items = []
     for path, one in decks:
         number = path.stem.split("_")[0]
-        pdf = path.with_suffix(".pdf")
-        printed = f'<a href="{escape(pdf.name)}">PDF</a>' if pdf.exists() else ""
+        papers = (("PDF", path.with_suffix(".pdf")), ("Handout", handout_of(path)))
+        printed = "".join(
+            f'<a href="{escape(file.name)}">{name}</a>' for name, file in papers if file.exists()
+        )
         items.append(
             f'<li><span>{escape(number)}</span><a href="{escape(path.name)}">'
             f"{escape(one.title)}</a>{printed}</li>"
@@ -155,14 +198,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("notebooks", nargs="*", type=Path, help="all of notebooks/, if left out")
     parser.add_argument("--to", type=Path, default=Path("slides"), help="the folder of the decks")
-    parser.add_argument("--no-pdf", action="store_true", help="make no PDFs")
+    paper = parser.add_mutually_exclusive_group()
+    paper.add_argument("--no-pdf", action="store_true", help="make no PDFs")
+    words = "make a handout of each deck too: two slides a page, without answers"
+    paper.add_argument("--handout", action="store_true", help=words)
     given = parser.parse_args(arguments)
     chapters = given.notebooks or sorted(Path("notebooks").glob("*.ipynb"))
     if not chapters:
         print("There is no notebook in notebooks/.", file=sys.stderr)
         return 1
     try:
-        build(chapters, given.to, pdf=not given.no_pdf, say=lambda text: print(text, flush=True))
+        build(
+            chapters, given.to, pdf=not given.no_pdf, handouts=given.handout,
+            say=lambda text: print(text, flush=True),
+        )  # fmt: skip
     except ExportError as error:
         print(f"\nNo deck was made of this notebook.\n{error}", file=sys.stderr)
         return 1

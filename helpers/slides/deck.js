@@ -150,6 +150,7 @@ async function start() {
     plugins: [RevealNotes, RevealZoom],
   });
   addTools();
+  readyForPaper();
   const busiest = () => Reveal.getCurrentSlide()?.querySelectorAll(".kernel-bench").forEach(showBusiest);
   Reveal.on("slidechanged", busiest);
   busiest();

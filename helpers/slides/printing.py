@@ -1,4 +1,4 @@
-"""A deck as a PDF, printed by Chromium when the deck says that it is laid out.
+"""A deck as PDFs, slides and handout, printed by Chromium when the deck says that it is laid out.
 
 Chromium is spoken to by its DevTools protocol over a pair of pipes, which are its file descriptors
 3 and 4: messages are JSON, each ended by a zero byte.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import ExportError
 
@@ -26,10 +27,15 @@ _OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions",
 )  # fmt: skip
-_LAID_OUT = (
-    "document.documentElement.dataset.ready && "
-    "document.querySelectorAll('.pdf-page').length === Reveal.getTotalSlides()"
-)
+_READY = "document.documentElement.dataset.ready"
+_LINK = re.compile(rb"/URI \(((?:\\.|[^\\)])*)\)")
+
+
+class Printed(NamedTuple):
+    """PDFs of one deck: a page a slide, and the handout if it was asked for."""
+
+    slides: bytes
+    handout: bytes | None
 
 
 def chromium() -> str | None:
@@ -39,8 +45,8 @@ def chromium() -> str | None:
     return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
 
 
-def pdf(browser: str, deck: Path) -> bytes:
-    """A deck, one page a slide.
+def pdfs(browser: str, deck: Path, *, handout: bool = False) -> Printed:
+    """A deck as PDFs, with an outline of the slides' titles; links between decks stay relative.
 
     Raises:
         ExportError: Chromium does not start, or the deck is not laid out in time.
@@ -52,15 +58,49 @@ def pdf(browser: str, deck: Path) -> bytes:
             chrome.session = chrome.call("Target.attachToTarget", targetId=target, flatten=True)[
                 "sessionId"
             ]
-            chrome.call("Page.navigate", url=f"{deck.resolve().as_uri()}?print-pdf")
-            while not chrome.value(_LAID_OUT):
+            chrome.call("Page.navigate", url=deck.resolve().as_uri())
+            while not chrome.value(_READY):
                 time.sleep(0.1)
-            printed = chrome.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
-            return base64.b64decode(printed["data"])
+            slides = _print(chrome, deck, "")
+            if not handout:
+                return Printed(slides, None)
+            chrome.value("document.documentElement.classList.add('handout')")
+            return Printed(slides, _print(chrome, deck, "-handout"))
         except (OSError, TimeoutError, RuntimeError) as error:
             raise ExportError(f"{deck.name}: {browser} cannot print it: {error}") from error
         finally:
             chrome.close()
+
+
+def _print(chrome: _Chrome, deck: Path, ending: str) -> bytes:
+    printed = chrome.call(
+        "Page.printToPDF", printBackground=True, preferCSSPageSize=True,
+        paperWidth=210 / 25.4, paperHeight=297 / 25.4,  # slides say their own size
+        generateTaggedPDF=True, generateDocumentOutline=True,
+    )  # fmt: skip
+    return with_relative_links(base64.b64decode(printed["data"]), deck, ending)
+
+
+def with_relative_links(pdf: bytes, deck: Path, ending: str = "") -> bytes:
+    """A PDF of `deck` whose links to decks beside it lead to their PDFs, wherever they are taken.
+
+    An address gets shorter by this and is followed by spaces, so that all else stays in its place.
+
+    Args:
+        ending: of the names of the PDFs, before `.pdf`.
+    """
+    folder = deck.resolve().parent.as_uri().encode() + b"/"
+
+    def relative(found: re.Match[bytes]) -> bytes:
+        address = re.sub(rb"\\(.)", rb"\1", found[1])
+        if not address.startswith(folder):
+            return found[0]
+        name = address.removeprefix(folder)
+        name = re.sub(rb"\.html(?=#|$)", ending.encode() + b".pdf", name, count=1)
+        short = b"/URI (" + re.sub(rb"([()\\])", rb"\\\1", name) + b")"
+        return short.ljust(len(found[0]))
+
+    return _LINK.sub(relative, pdf)
 
 
 class _Chrome:

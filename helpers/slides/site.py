@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .build import build, run_notebook, write
+from .build import COMPOSING, build, run_notebook, write
 from .chapter import Chapter, chapter
 from .course import Course
 from .errors import ExportError
@@ -72,11 +72,15 @@ def build_site(
     def run_once(path: Path) -> Executed:
         executed = run(path)
         # A chapter takes the states of its widgets apart: deck and page need their own.
-        pages[path] = chapter(copy.deepcopy(executed), path.stem, path.parent, whole=True)
+        with COMPOSING:
+            pages[path] = chapter(copy.deepcopy(executed), path.stem, path.parent, whole=True)
         return executed
 
     folder.mkdir(parents=True, exist_ok=True)
-    build(notebooks, folder / DECKS, pdf=pdf, say=say, run=run_once, home="../index.html")
+    build(
+        notebooks, folder / DECKS, pdf=pdf, handouts=pdf, say=say, run=run_once,
+        home="../index.html",
+    )  # fmt: skip
     made = [path for path in notebooks if path in pages]
     links = [Link(f"{path.stem}.html", pages[path].title) for path in made]
     entries = []
