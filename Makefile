@@ -50,7 +50,7 @@ grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades
 
 hub: ## serve a class through JupyterHub
 	$(call install,lab hub)
-	@$(BIN)/python -m jupyterhub --config=tools/hub/jupyterhub_config.py $(ARGS)
+	@exec $(BIN)/python tools/hub/serve.py --config=tools/hub/jupyterhub_config.py $(ARGS)
 
 rehearse: ## let ten students at once run chapter 07 through a JupyterHub
 	$(call install,lab hub)

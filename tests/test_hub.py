@@ -8,10 +8,15 @@ import json
 import os
 import re
 import runpy
+import signal
+import socket
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HUB = ROOT / "tools" / "hub"
 sys.path.insert(0, str(HUB))
 
+import checks  # noqa: E402
 import rehearsal  # noqa: E402
 import student  # noqa: E402
 from working_copy import STATE, files, update  # noqa: E402
@@ -322,6 +328,105 @@ def test_what_cannot_be_is_said(configure, monkeypatch, root, variables, sentenc
 
 def test_the_students_folder_is_the_same_in_both_files(configure):
     assert configure().Spawner.notebook_dir == f"~/{student.COPY}"
+
+
+# Starting and stopping
+
+
+def test_a_port_that_is_taken_is_named_with_its_use():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+        other.listen()
+        for host in ("127.0.0.1", "0.0.0.0", None):
+            said = checks.taken(host, port, "the Hub")
+            assert said.startswith(f"Port {port}, meant for the Hub, is taken"), host
+        assert f"(process {os.getpid()})" in said
+        assert checks.taken("127.0.0.1", *rehearsal.free_ports(1), "the Hub") == ""
+        free = "http://127.0.0.1:{}".format(*rehearsal.free_ports(1))
+        taken = f"http://127.0.0.1:{port}"
+        for place in range(3):
+            url = [free] * place + [taken] + [free] * (2 - place)
+            proxy = SimpleNamespace(should_start=True, traefik_api_url=url[2])
+            hub = SimpleNamespace(bind_url=url[0], hub=SimpleNamespace(url=url[1]), proxy=proxy)
+            assert f"Port {port}, " in checks.refusal(hub)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that everybody may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="course-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def test_a_python_in_a_closed_folder_is_refused(open_folder, monkeypatch):
+    closed = open_folder / "home"
+    write(closed / "versions/bin/python3", "#!/bin/sh\nexit 1\n")
+    (closed / "versions/bin/python3").chmod(0o755)
+    write(open_folder / "bin/student.py", "")
+    (open_folder / "bin/python").symlink_to("python3")
+    (open_folder / "bin/python3").symlink_to(closed / "versions/bin/python3")
+    assert checks.closed_folder(open_folder / "bin/python") is None
+    closed.chmod(0o700)
+    assert checks.closed_folder(open_folder / "bin/python") == closed
+    # Whoever runs this test: root, as `nobody`; others may not become `nobody`.
+    said = checks.closed_to_students(open_folder / "bin/python")
+    assert said.startswith(f"Students could not start their servers: {closed} is closed to them")
+    sentence = "a Python that everybody can run (the system's, not one in /root)"
+    assert sentence in said
+    assert sentence.replace("/root", "`/root`") in " ".join(
+        (ROOT / "TEACHING.md").read_text().split()
+    )
+    done = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(checks.subprocess, "run", lambda *a, **o: done)
+    assert checks.closed_to_students() == ""
+
+
+WORK = f"""
+import subprocess, sys, time
+sys.path.insert(0, {str(HUB)!r})
+import serve
+def work():
+    started = subprocess.Popen(["sleep", "600"])  # as the Hub starts its proxy
+    print(started.pid, flush=True)
+    time.sleep(600)
+sys.exit(serve.supervise(work))
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the class's server runs on Linux")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_stops_make_stops_the_hub_and_its_proxy(tmp_path, number):
+    recipe = re.search(
+        r"^hub:.*\n(?:\t.*\n)*?\t@(.*)serve\.py", (ROOT / "Makefile").read_text(), re.M
+    )
+    assert recipe[1].startswith("exec ")  # or a shell would stand between make and it
+    write(tmp_path / "work.py", WORK)
+    write(tmp_path / "Makefile", f"hub:\n\t@exec {sys.executable} work.py $(ARGS)\n")
+    # SIGINT is ignored, as in the background of a shell.
+    make = subprocess.Popen(
+        ["make", "hub"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )  # fmt: skip
+    proxy = int(make.stdout.readline())
+    assert alive(proxy)
+    ignored = re.search(r"SigIgn:\t(\w+)", Path(f"/proc/{proxy}/status").read_text())[1]
+    assert not int(ignored, 16) >> (signal.SIGINT - 1) & 1
+    make.send_signal(number)
+    make.wait(30)
+    end = time.monotonic() + 30
+    while alive(proxy) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not alive(proxy)
+    assert make.stdout.read() == ""  # nobody holds the pipe any more: the Hub is gone, too
 
 
 # The teacher's page

@@ -50,7 +50,6 @@ c.JupyterHub.proxy_class = "traefik_file"
 c.TraefikFileProviderProxy.static_config_file = str(FOLDER / "traefik.toml")
 c.TraefikFileProviderProxy.dynamic_config_file = str(FOLDER / "routes.toml")
 c.TraefikFileProviderProxy.traefik_api_username = "hub"
-# The same at each start, so that a proxy which outlived a crash of the Hub can be taken over.
 c.TraefikFileProviderProxy.traefik_api_password = password("proxy_password")
 c.TraefikFileProviderProxy.extra_static_config = {
     "global": {"checkNewVersion": False, "sendAnonymousUsage": False}

@@ -96,7 +96,7 @@ def running_hub(folder: Path, log):
     names = dict(zip(("port", "hub_port", "api_port"), ports, strict=True))
     (folder / "config.py").write_text(OWN_CONFIG.format(token=token, **names))
     environment = {**os.environ, "HUB_FOLDER": str(folder), "HUB_LOGIN": "trial"}
-    command = [sys.executable, "-m", "jupyterhub", f"--config={HUB / 'jupyterhub_config.py'}"]
+    command = [sys.executable, HUB / "serve.py", f"--config={HUB / 'jupyterhub_config.py'}"]
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
     )
