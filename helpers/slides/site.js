@@ -11,8 +11,8 @@
     chapter, name, text, address: anchor ? `${address}#${encodeURIComponent(anchor)}` : address,
   })));
 
-  // "coalescing" finds "coalesced", "banks" finds "bank".
-  const stem = (word) => (word.length > 4 ? word.replace(/(ing|ed|es|s)$/, "") : word);
+  // "coalescing" finds "coalesced", "rows" finds "row".
+  const stem = (word) => word.replace(/(?<=.{4})(ing|ed|es)$|(?<=.{3})s$/, "");
   const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   // In code a word begins behind anything but a letter or digit: `tx` finds `s_K[tx]`, `dot` finds `add_dot`.
   const pattern = (word) => new RegExp(`(?<![\\p{L}\\p{N}])${literal(word)}`, "giu");
