@@ -225,6 +225,13 @@ def test_a_page_to_read_runs_its_figures_too(ran, browser, tmp_path):
     page.locator("summary", has_text="Set-up").first.click()
     assert page.get_by_text("import numpy as np").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # On paper the figure goes to its last step, and what is folded is there.
+    printed = path.with_suffix(".pdf")
+    printed.write_bytes(page.pdf())
+    everything = "\n".join(paper_checks.texts(printed))
+    assert everything.count("Step 3.") == everything.count("Step 1.") == 1  # one each, of two
+    assert "Because" in everything
+    assert player.locator(".figure-player-counter").inner_text() == "2 / 4"  # and back
     context.close()
     assert not troubles
 

@@ -73,7 +73,7 @@ def reading_page(chapter: Chapter, place: Place | None = None) -> str:
         symbols=chapter.maths.symbols(),
         scripts=embedded.scripts,
     )
-    sheets = [*chapter.outputs.styles, own("page.css"), own("notebook.css")]
+    sheets = [*chapter.outputs.styles, own("page.css"), own("notebook.css"), own("paper.css")]
     return whole_page(
         f"{chapter.title} · {place.course}" if place else chapter.title,
         description=description(chapter, parts),
