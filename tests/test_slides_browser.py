@@ -69,6 +69,7 @@ CELLS = [
     ("code", "Table(['n', 'n squared'], [(n, n * n) for n in range(25)])"),
     ("markdown", "## Words\n\n" + "\n\n".join(["Some words that fill a line. " * 8] * 7)),
     ("markdown", "## Try: a question\n\n" + QUESTION),
+    ("code", "print('forty', 'two', sep='-')", "answer"),
     ("markdown", "## Next\n\nThe end. [More](91_more.ipynb)."),
 ]  # fmt: skip
 
@@ -78,7 +79,7 @@ def made_up():
     for kind, source, *tags in CELLS:
         hidden = kind == "hidden" or "hidden" in tags
         slide = "skip" if hidden else "slide" if source.startswith("#") else "-"
-        labels = ["hide-input"] if hidden else [tag for tag in tags if tag == "notes"]
+        labels = ["hide-input"] if hidden else [tag for tag in tags if tag in ("notes", "answer")]
         metadata = {"slideshow": {"slide_type": slide}, "tags": labels}
         new = new_markdown_cell if kind == "markdown" else new_code_cell
         cells.append(new(source, metadata=metadata))
@@ -183,7 +184,7 @@ def test_the_deck_is_printed_one_page_a_slide(made, browser):
     everything = "\n".join(pages)
     # A player at its last step, an answer and what is long, each in its place and once.
     assert everything.count("Step 3.") == 1 and "Step 0." not in everything
-    assert everything.count("Because") == 1
+    assert everything.count("Because") == everything.count("forty-two") == 1
     assert all(f"{n + 1} / {len(pages)}" in page for n, page in enumerate(pages))
     outline = paper_checks.outline(deck.with_suffix(".pdf"))
     # Each slide has an entry, under its title; a chapter's own comes first.
@@ -200,7 +201,8 @@ def test_the_handout_has_two_slides_a_page_and_no_answers(made):
     slides, pages = paper_checks.texts(deck.with_suffix(".pdf")), paper_checks.texts(handout)
     assert len(pages) == -(-len(slides) // 2)
     everything = "\n".join(pages)
-    assert "Because" not in everything and "Why?" in everything
+    assert "Why?" in everything and "print('forty', 'two'" in everything
+    assert "Because" not in everything and "forty-two" not in everything
     assert everything.count("What the speaker alone has") == 1
     for number, page in enumerate(pages, 1):
         assert page.count("A chapter with") >= 1 and f"{number} / {len(pages)}" in page
