@@ -47,7 +47,7 @@ function render({ model, el }) {
   const head = element("div", { class: "bench-head" });
   const tabs = element("div", { class: "bench-tabs", role: "group", "aria-label": "Source of" });
   const figure = element("div", { class: "bench-figure" });
-  const source = element("div", { class: "bench-source" });
+  const source = element("div", { class: "bench-source", tabindex: 0, role: "region", "aria-label": "Source" });
   const panel = element("div", { class: "bench-panel" }, head, tabs, figure, source);
   const result = element("div", { class: "bench-result" }, status, panel);
   const refused = element("div", { class: "bench-refusals" });

@@ -89,6 +89,10 @@ _STYLE = """
 .kernel-listing .s { color: var(--kl-string); }
 .kernel-listing .c { color: var(--kl-comment); font-style: italic; }
 .kernel-listing .p { color: var(--kl-preprocessor); }
+@media (forced-colors: active) {
+  .kernel-listing .kl-row > .kl-n { border-left-color: Canvas; }
+  .kernel-listing .kl-marked > .kl-n { border-left-color: Highlight; }
+}
 """
 
 

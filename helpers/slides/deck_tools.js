@@ -49,9 +49,13 @@ const theme = {
     } catch {} // a browser that keeps nothing
   },
   restore() {
+    let chosen = null;
     try {
-      document.documentElement.classList.toggle("dark", localStorage.getItem("deck-theme") === "dark");
+      chosen = localStorage.getItem("deck-theme");
     } catch {}
+    // A phone in somebody's hand is no projector.
+    const wanted = UPRIGHT.matches && matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    document.documentElement.classList.toggle("dark", (chosen ?? wanted) === "dark");
   },
 };
 
@@ -90,6 +94,7 @@ class Tools {
     this.ink = new Ink(this.deck);
     this.ink.changed = () => this.press();
     this.finder = new Finder(this.sections);
+    this.reading = new Reading();
     this.opener = button("tools-open", "Contents and tools (M)", icon("Tools"));
     this.opener.setAttribute("aria-expanded", "false");
     this.opener.setAttribute("aria-controls", "tools");
@@ -230,7 +235,8 @@ class Tools {
 
   go(number, all) {
     this.close();
-    goTo(number, all);
+    if (this.reading.on) this.reading.to(number);
+    else Reveal.slide(number, 0, all ? 99 : undefined);
   }
 
   entry(number, where, ...words) {
@@ -241,7 +247,7 @@ class Tools {
 
   show() {
     if (this.field.value.trim().length > 1) return;
-    const now = Reveal.getIndices().h;
+    const now = this.reading.on ? this.reading.current : Reveal.getIndices().h;
     this.contents ??= contentsOf(this.sections);
     this.said.textContent = "";
     this.list.replaceChildren(
@@ -276,10 +282,6 @@ class Tools {
     this.marked = false;
     this.finder.mark([]);
   }
-}
-
-function goTo(number, all) {
-  Reveal.slide(number, 0, all ? 99 : undefined);
 }
 
 function fullScreen() {

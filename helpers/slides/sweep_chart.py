@@ -9,6 +9,7 @@ from typing import Any
 from svg import SVG, Rect, Text
 
 from helpers.bench_html import SUMMARY
+from helpers.figures.palette import colour
 
 WIDTH, HEIGHT = 560, 236  # of one chart, in pixels
 _TOP, _BOTTOM, _SIZE = 34, 64, 18
@@ -69,7 +70,8 @@ def _bars(
     elements: list = [
         Text(x=0, y=_SIZE, font_size=_SIZE, font_weight="bold", text=f"{heading}: {said}",
              fill="currentColor"),
-        Text(x=WIDTH, y=HEIGHT - 6, font_size=_SIZE, text_anchor="end", text=names, fill="#5b6470"),
+        Text(x=WIDTH, y=HEIGHT - 6, font_size=_SIZE, text_anchor="end", text=names,
+             fill=colour("muted")),
     ]  # fmt: skip
     for number, value in enumerate(values):
         high = room * (value or 0) / most
@@ -77,7 +79,7 @@ def _bars(
         elements.append(
             Rect(x=round(x + 0.1 * step, 1), y=round(_TOP + room - high, 1),
                  width=round(0.8 * step, 1), height=round(max(high, 1), 1),
-                 fill="#0072b2" if own_bar else "#b2d5e8")
+                 fill=colour("blue" if own_bar else "blue-fill"))
         )  # fmt: skip
         wide = len(labels[number]) * 10 < step
         if wide or own_bar:
