@@ -55,7 +55,7 @@
 
   // What scrolls sideways has to answer to keys, too; whoever comes by is told what it is.
   const SCROLLS = ".block pre, .block.table, .prose table, .kernel-listing, .bench-source, .bench-wide, " +
-    ".figure-player-stage, .maths-line, .block.html, .choices-shown, .bench-ladder";
+    ".figure-player-stage, .maths-line, .block.html, .block.figure, .choices-shown, .bench-ladder";
   function scrollable() {
     for (const one of document.querySelectorAll(SCROLLS)) {
       const does = one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1;

@@ -17,6 +17,7 @@ from .deck import embed, heading, policy, words
 from .sections import Section, sections
 
 _HERE = files(__package__)
+_SHEETS = ("page.css", "notebook.css", "paper.css")
 _TO_CHAPTER = re.compile(r'<a href="([\w.-]+)\.html">(.*?)</a>', re.S)
 
 
@@ -73,7 +74,7 @@ def reading_page(chapter: Chapter, place: Place | None = None) -> str:
         symbols=chapter.maths.symbols(),
         scripts=embedded.scripts,
     )
-    sheets = [*chapter.outputs.styles, own("page.css"), own("notebook.css"), own("paper.css")]
+    sheets = [*chapter.outputs.styles, *map(own, _SHEETS)]
     return whole_page(
         f"{chapter.title} · {place.course}" if place else chapter.title,
         description=description(chapter, parts),
