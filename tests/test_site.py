@@ -64,5 +64,5 @@ def test_an_exercise_is_shown_with_its_gap_and_without_the_findings_of_an_empty_
     )  # fmt: skip
     html = reading_page(made)
     assert '<i class="c">// Gap: add.</i>' in html and '<i class="k">int</i>' in html
-    assert "is written" not in html and "not yet" not in html and 'role="alert"' not in html
+    assert "x.cu is written" not in html and "not yet" not in html and 'role="alert"' not in html
     assert "In the notebook this says" in html and "<summary>Solution</summary>" in html
