@@ -20,7 +20,7 @@ from fontTools.ttLib import TTFont
 from jupyter_client.asynchronous import AsyncKernelClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.slides import build, choices, deck, fonts, live, sweep_chart
+from helpers.slides import build, choices, deck, decks, fonts, live, sweep_chart
 from helpers.slides import execute as execution
 from helpers.slides.chapter import chapter
 from helpers.slides.code import highlight
@@ -394,20 +394,43 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path):
         read(tmp_path / "06_gone.ipynb")
 
 
-def test_a_failing_cell_stops_with_its_name_and_leaves_no_file(tmp_path):
-    good = tmp_path / "01_good.ipynb"
-    bad = tmp_path / "02_bad.ipynb"
+def test_a_failing_cell_is_named_and_stops_no_other_notebook(tmp_path):
+    good, bad = tmp_path / "03_good.ipynb", tmp_path / "02_bad.ipynb"  # the bad one comes first
     nbformat.write(notebook(markdown("# Good")), good)
     cells = [markdown("# Bad"), code("x = 1"), code("if x:\n    missing(x)")]
     cells[2].id = "02-02"
     nbformat.write(notebook(*cells), bad)
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "helpers.slides", "--no-pdf", "--to", str(out), good, bad]
+    out.mkdir()
+    earlier = taken_apart(tmp_path, markdown("# Earlier & one"))
+    build.write(out / "01_earlier.html", deck.deck(earlier))
+    build.write(out / "00_other.html", "<title>Not a deck</title>")
+    command = [sys.executable, "-m", "helpers.slides", "--no-pdf", "--to", str(out), bad, good]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert f"{bad}, cell 3 (id 02-02): NameError: name 'missing' is not defined" in done.stderr
     assert "        missing(x)" in done.stderr and "Traceback" not in done.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["01_good.html"]
+    assert len(done.stderr.strip().splitlines()) <= 6
+    assert not (out / "02_bad.html").exists() and (out / "03_good.html").exists()
+    listed = re.findall(r'<a href="([^"]+)">(.*?)</a>', (out / "index.html").read_text())
+    assert listed == [
+        ("01_earlier.html", "Earlier &amp; one"), ("03_good.html", "Good"),
+    ]  # fmt: skip
+    # Where it was made is nobody's business.
+    for path in out.glob("*.html"):
+        assert (
+            str(build.Path.cwd()) not in path.read_text() and str(tmp_path) not in path.read_text()
+        )
+
+
+def test_chapters_can_be_named_by_their_numbers(tmp_path):
+    for name in ("06_a", "07_bank", "07b_more"):
+        (tmp_path / f"{name}.ipynb").touch()
+    for word in ("7", "07", "07_bank", "07_bank.ipynb", str(tmp_path / "07_bank.ipynb")):
+        assert decks.notebooks([word], tmp_path) == [tmp_path / "07_bank.ipynb"], word
+    assert len(decks.notebooks([], tmp_path)) == 3
+    with pytest.raises(FileNotFoundError, match="99: there is no such notebook"):
+        decks.notebooks(["07", "99"], tmp_path)
 
 
 def test_the_kernel_is_asked_while_a_cell_runs(monkeypatch):

@@ -8,15 +8,18 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from . import fonts, printing
-from .chapter import Chapter, chapter
+from .chapter import chapter
 from .deck import deck, page, policy
+from .decks import Listed, decks_in, notebooks
 from .errors import ExportError
 from .execute import Executed, execute, read
 
@@ -62,20 +65,25 @@ def build(
         home: address of a page that the start page leads back to; empty where there is none.
 
     Raises:
-        ExportError: a notebook cannot be exported; of this one nothing is written.
+        ExportError: notebooks cannot be exported, of which nothing is written; the others are.
     """
+    run = run or partial(run_notebook, say=say)
+    failures: list[str] = []
     folder.mkdir(parents=True, exist_ok=True)
     browser = printing.chromium() if pdf or handouts else None
     if (pdf or handouts) and browser is None:
         say("Chromium is not on this machine: the decks are made, their PDFs are not.")
     made: list[Made] = []
     with ThreadPoolExecutor(at_once()) as runners, ThreadPoolExecutor(1) as printer:
-        jobs = [runners.submit(_make, path, folder, run or run_notebook) for path in notebooks]
+        jobs = [runners.submit(_make, path, folder, run) for path in notebooks]
         printed: list[Future] = []
         try:
             for number, (path, job) in enumerate(zip(notebooks, jobs, strict=True), 1):
                 say(f"[{number}/{len(notebooks)}] {path.stem} ...")
-                one = job.result()
+                one = _result(job, path, failures)
+                if one is None:
+                    say("        failed; why is said at the end")
+                    continue
                 made.append(one)
                 for text in one.warnings:
                     say(f"        {text}")
@@ -84,14 +92,16 @@ def build(
                 # Chromium prints a deck while others run.
                 if browser is not None:
                     printed.append(printer.submit(print_pdfs, browser, one.path, handout=handouts))
-            for waiting in printed:
-                waiting.result()
+            for one, waiting in zip(made, printed, strict=False):
+                _result(waiting, one.path.with_suffix(".pdf"), failures)
         finally:
             for waiting in [*jobs, *printed]:
                 waiting.cancel()
     if printed:
         say(f"{len(printed)} PDFs are printed{', and a handout of each' if handouts else ''}.")
-    write(folder / "index.html", start_page([(one.path, one) for one in made], home))
+    write(folder / "index.html", start_page(decks_in(folder), home))
+    if failures:
+        raise ExportError("\n\n".join(failures))
     return [one.path for one in made]
 
 
@@ -103,6 +113,21 @@ class Made(NamedTuple):
     device: str
     seconds: float
     warnings: list[str]
+
+
+def _result(job: Future, path: Path, failures: list[str]):
+    """What came of a job, or None; why it failed is added to `failures`."""
+    try:
+        return job.result()
+    except ExportError as error:
+        failures.append(str(error))
+    except Exception as error:  # of the exporter itself, which must not stop the others
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        failures.append(
+            f"{path}: a fault of the exporter itself: {type(error).__name__}: {error} ({place})"
+        )
+    return None
 
 
 def at_once() -> int:
@@ -122,9 +147,10 @@ def _make(path: Path, folder: Path, run: Callable[[Path], Executed]) -> Made:
     return Made(target, one.title, one.device, time.perf_counter() - began, one.warnings)
 
 
-def run_notebook(path: Path) -> Executed:
-    """Execute a notebook in its own folder."""
-    return execute(read(path), str(path), path.parent)
+def run_notebook(path: Path, say: Callable[[str], None] | None = None) -> Executed:
+    """Execute a notebook in its own folder; `say` is told how far it is, if it takes long."""
+    tell = say and (lambda text: say(f"        {path.stem}: {text}"))
+    return execute(read(path), str(path), path.parent, tell=tell)
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -158,7 +184,7 @@ def handout_of(deck: Path) -> Path:
     return deck.with_name(f"{deck.stem}-handout.pdf")
 
 
-def start_page(decks: Sequence[tuple[Path, Chapter | Made]], home: str = "") -> str:
+def start_page(decks: Sequence[tuple[Path, Listed]], home: str = "") -> str:
     """The page that lists the decks, each with its PDF and its handout if there are any.
 
     Args:
@@ -196,14 +222,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.slides", description="Make decks of slides from notebooks."
     )
-    parser.add_argument("notebooks", nargs="*", type=Path, help="all of notebooks/, if left out")
+    words = "files, or names or numbers of chapters; all of notebooks/, if left out"
+    parser.add_argument("notebooks", nargs="*", help=words)
     parser.add_argument("--to", type=Path, default=Path("slides"), help="the folder of the decks")
     paper = parser.add_mutually_exclusive_group()
     paper.add_argument("--no-pdf", action="store_true", help="make no PDFs")
     words = "make a handout of each deck too: two slides a page, without answers"
     paper.add_argument("--handout", action="store_true", help=words)
     given = parser.parse_args(arguments)
-    chapters = given.notebooks or sorted(Path("notebooks").glob("*.ipynb"))
+    try:
+        chapters = notebooks(given.notebooks, Path("notebooks"))
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
     if not chapters:
         print("There is no notebook in notebooks/.", file=sys.stderr)
         return 1
@@ -213,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say=lambda text: print(text, flush=True),
         )  # fmt: skip
     except ExportError as error:
-        print(f"\nNo deck was made of this notebook.\n{error}", file=sys.stderr)
+        print(
+            f"\nThese could not be made; the others are in {given.to}/.\n\n{error}", file=sys.stderr
+        )
         return 1
     print(f"Open {given.to / 'index.html'} in a browser.")
     return 0

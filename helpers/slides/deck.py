@@ -59,7 +59,9 @@ def deck(chapter: Chapter, index: str = "") -> str:
     ]  # fmt: skip
     return page(
         chapter.title,
-        head=embedded.styles + "".join(f"<style>{sheet}</style>" for sheet in styles),
+        head=f'<meta name="device" content="{escape(chapter.device)}">\n'
+        + embedded.styles
+        + "".join(f"<style>{sheet}</style>" for sheet in styles),
         body=f'<div class="reveal deck{"" if chapter.ours else " as-written"}" '
         f'data-index="{escape(index)}"><div class="slides">\n{sections}\n</div></div>\n'
         f"{chapter.maths.symbols()}\n{embedded.scripts}\n"

@@ -6,6 +6,8 @@ import asyncio
 import copy
 import json
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,34 @@ from .errors import ExportError
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ASK_EVERY = 5.0  # seconds
+_TELL_EVERY = 15.0
 _SHOWN_LINES = 12  # of a cell that fails
+
+
+class _Progress:
+    """Tells which cell is running, every now and then.
+
+    Args:
+        cells: how many the notebook has.
+        tell: is told.
+    """
+
+    def __init__(self, cells: int, tell: Callable[[str], None] | None):
+        self.running = -1  # the first cell is the exporter's own
+        self._cells, self._tell = cells, tell
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, cell_index: int | None = None, **_) -> None:
+        if cell_index is not None:
+            self.running = cell_index
+        now = time.monotonic()
+        if self._tell is None or now - self._told < _TELL_EVERY:
+            return
+        self._told = now
+        where = f"cell {self.running} of {self._cells}"
+        if self.running > self._cells:
+            where = "the settings of its controls"
+        self._tell(f"{where}, after {now - self._began:.0f} s")
 
 
 class _Client(NotebookClient):
@@ -41,6 +70,7 @@ class _Client(NotebookClient):
         while True:
             await asyncio.sleep(_ASK_EVERY)
             self.kc.kernel_info()
+            self.on_cell_start()
 
 
 class Executed(NamedTuple):
@@ -78,13 +108,20 @@ def read(path: Path) -> NotebookNode:
     return notebook
 
 
-def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300) -> Executed:
+def execute(
+    notebook: NotebookNode,
+    name: str,
+    folder: Path,
+    timeout: int = 300,
+    tell: Callable[[str], None] | None = None,
+) -> Executed:
     """Run all cells of a copy of `notebook` in a fresh kernel.
 
     Args:
         name: of the notebook, for messages.
         folder: where the kernel works.
         timeout: seconds that a cell may take.
+        tell: told how far it is, if it takes long.
 
     Raises:
         ExportError: a cell fails, or the kernel does.
@@ -105,21 +142,19 @@ def execute(notebook: NotebookNode, name: str, folder: Path, timeout: int = 300)
         # An ipykernel warns of its local connection, once for each notebook.
         extra_arguments=["--log-level=ERROR"] if kernel == "python3" else [],
     )
-    done = -1
-
-    def note(cell, cell_index, **_) -> None:
-        nonlocal done
-        done = cell_index
-
-    client.on_cell_start = note
+    client.on_cell_start = progress = _Progress(own, tell)
     try:
         client.execute()
     except CellExecutionError as error:
-        raise _failed(notebook, done, name, f"{error.ename}: {_plain(error.evalue)}") from error
+        raise _failed(
+            notebook, progress.running, name, f"{error.ename}: {_plain(error.evalue)}"
+        ) from error
     except CellTimeoutError as error:
-        raise _failed(notebook, done, name, f"it took longer than {timeout} s") from error
+        raise _failed(
+            notebook, progress.running, name, f"it took longer than {timeout} s"
+        ) from error
     except DeadKernelError as error:
-        raise _failed(notebook, done, name, "the kernel died") from error
+        raise _failed(notebook, progress.running, name, "the kernel died") from error
     except Exception as error:  # no such kernel, or none that starts
         raise ExportError(f"{name}: the kernel {kernel} cannot be used: {error}") from error
     widgets = notebook.metadata.pop("widgets", {}).get(WIDGETS, {}).get("state", {})

@@ -50,7 +50,8 @@ class _Offline(Exporter):
         metadata = resources.get("metadata", {})
         folder, name = Path(metadata.get("path") or "."), metadata.get("name") or "notebook"
         needed("deck")  # a missing package is said before the notebook runs
-        executed = execute(nb, str(folder / f"{name}.ipynb"), folder, self.timeout)
+        path = str(folder / f"{name}.ipynb")
+        executed = execute(nb, path, folder, self.timeout, tell=self.log.info)
         return self.render(executed, name, folder), resources
 
     def render(self, executed: Executed, name: str, folder: Path) -> str:

@@ -65,7 +65,7 @@ def build_site(
         run: what executes a notebook.
 
     Raises:
-        ExportError: a notebook cannot be exported.
+        ExportError: notebooks cannot be exported; the site of the others is made.
     """
     pages: dict[Path, Chapter] = {}
 
@@ -77,10 +77,14 @@ def build_site(
         return executed
 
     folder.mkdir(parents=True, exist_ok=True)
-    build(
-        notebooks, folder / DECKS, pdf=pdf, handouts=pdf, say=say, run=run_once,
-        home="../index.html",
-    )  # fmt: skip
+    failed = None
+    try:
+        build(
+            notebooks, folder / DECKS, pdf=pdf, handouts=pdf, say=say, run=run_once,
+            home="../index.html",
+        )  # fmt: skip
+    except ExportError as error:  # the others are made
+        failed = error
     made = [path for path in notebooks if path in pages]
     links = [Link(f"{path.stem}.html", pages[path].title) for path in made]
     entries = []
@@ -102,6 +106,8 @@ def build_site(
     index = folder / "index.html"
     write(index, index_page(entries, [pages[path] for path in made], archive))
     say(f"{len(made)} pages to read and their index are made.")
+    if failed is not None:
+        raise failed
     return index
 
 
