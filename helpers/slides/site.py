@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chapters, given.to, pdf=not given.no_pdf, say=lambda text: print(text, flush=True)
         )
     except ExportError as error:
-        print(f"\nNo page was made of this notebook.\n{error}", file=sys.stderr)
+        print(f"\nThese could not be made; the others are.\n\n{error}", file=sys.stderr)
         return 1
     print(f"Open {index} in a browser, or let a web server offer {given.to}.")
     return 0
