@@ -145,6 +145,41 @@ def test_the_search_leads_to_a_section_and_nothing_else_is_asked_for(site, brows
             assert own == asked and len(own) >= 3
 
 
+# What of a page is used, and what shows that it was.
+USED = {
+    ".figure-player-next": ".figure-player-counter",
+    ".figure-player-loop": ".figure-player-controls",
+    ".bench-control label:not(:has(:checked))": ".bench-verdict ~ *",
+    ".bench-tabs button:not([aria-pressed=true])": ".bench-source",
+    ".choices-bar label:not(:has(:checked))": ".choices-bar",
+    ".block summary": ".block:has(> details)",
+    "button.theme": "button.theme",
+}
+# The state of everything that a selector finds.
+STATE = """selector => [...document.querySelectorAll(selector)].map((one) => one.outerHTML
+  + [one, ...one.querySelectorAll("*")].map((each) => [each.checked, each.open]))"""
+
+
+def use(page, how: str) -> None:
+    """Every kind of control by a hand, a mouse's or a finger, and by keys."""
+    for control, shows in USED.items():
+        found = page.locator(control).first
+        before = page.evaluate(STATE, shows)
+        getattr(found, how)()
+        assert page.evaluate(STATE, shows) != before, (how, control)
+    for control, key, shows in (
+        (".figure-player", "ArrowRight", ".figure-player-counter"),
+        (".figure-player-last", "Enter", ".figure-player-counter"),
+        (".bench-control input:checked", "ArrowRight", ".bench-verdict ~ *"),
+        (".choices-bar input:checked", "ArrowRight", ".choices-bar"),
+        (".block summary", "Enter", ".block:has(> details)"),
+        ("button.theme", "Enter", "button.theme"),
+    ):
+        before = page.evaluate(STATE, shows)
+        page.locator(control).first.press(key)
+        assert page.evaluate(STATE, shows) != before, ("keys", control)
+
+
 SIZES = {"light": (1280, 720), "dark": (390, 844)}
 
 
@@ -162,6 +197,8 @@ def test_pages_are_for_everybody(site, browser, theme):
             covered = [one for one in pointer_checks.covered(page) if "a.skip" not in one]
             assert not covered, (name, covered)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        page.goto((site / f"{BUILT[1].stem}.html").as_uri())
+        use(page, "tap" if theme == "dark" else "click")
         page.goto((site / "index.html").as_uri())
         page.keyboard.press("Tab")
         assert not pointer_checks.covered(page)

@@ -3,6 +3,7 @@
     jupyter nbconvert --to offline_slides notebooks/03_tiling.ipynb
     jupyter nbconvert --to offline_page notebooks/03_tiling.ipynb
     python -m helpers.slides                # every chapter into slides/, with a start page
+    python -m helpers.slides.site           # a web site of the course into site/, decks and all
 
 The notebook is executed first. What a deck shows is chosen by the cells' own metadata: the
 slideshow type, `source_hidden`, and the tags `hide-input`, `hide-output` and `notes`.

@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.slides.site", description="Make a web site of the course."
     )
-    parser.add_argument("notebooks", nargs="*", type=Path, help="all of notebooks/, if left out")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="a site of these alone")
     parser.add_argument("--to", type=Path, default=Path("site"), help="the folder of the site")
     parser.add_argument("--no-pdf", action="store_true", help="make no PDFs")
     given = parser.parse_args(arguments)
