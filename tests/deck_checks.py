@@ -8,6 +8,7 @@ from pathlib import Path
 
 import paper_checks
 import pointer_checks
+import rehearsal
 
 LEAST = 18  # pixels of text in a frame of 1280 x 720, in figures too
 # What may be smaller, and why: every other text is measured, wherever it stands.
@@ -179,12 +180,6 @@ PLAY = """async () => {
   return waiting.map((one) => one.getAttribute("aria-label"));
 }"""
 
-# The first slide, but for the last, with something on it that takes keys; and the focus there.
-FIRST_HELD = """() => [...document.querySelectorAll(".slides > section")].slice(0, -1).findIndex(
-  (one) => one.querySelector(".figure-player-play, .kernel-bench, .choices"))"""
-FOCUS = """() => document.querySelector(".present").querySelector(
-  ".figure-player-play, .kernel-bench input, .choices input").focus()"""
-
 
 @contextlib.contextmanager
 def opened(browser, path: Path, query: str = "") -> Iterator:
@@ -237,7 +232,8 @@ def check(browser, path: Path) -> dict:
             if slide["playable"]:
                 scrub(page, slide["number"])
                 counted["players"] += 1
-        keys(page)
+        rehearsal.keys(page, lambda key, times: page.keyboard.press(key))
+        rehearsal.rehearse(page, rehearsal.sender(page))
         points(page, counted)
         assert paper_checks.check(page) == counted["slides"]
     return counted
@@ -290,12 +286,7 @@ def check_in_firefox(firefox, path: Path) -> None:
     for click in (firefox.click, firefox.tap):
         kinds, dead = pointer_checks.dead(firefox, click)
         assert "turn" in kinds and not dead, (path.name, dead)
-    held = firefox.evaluate(f"({FIRST_HELD})()")
-    if held >= 0:
-        firefox.evaluate(f"(Reveal.slide({held}, 0, 99), ({FOCUS})())")
-        for key, place in (("ArrowRight", held), ("Escape", held), ("ArrowRight", held + 1)):
-            firefox.press(key)
-            assert firefox.evaluate("Reveal.getIndices().h") == place, (path.name, key)
+    rehearsal.keys(firefox, firefox.press)
     assert not firefox.troubles, firefox.troubles
 
 
@@ -314,18 +305,3 @@ def scrub(page, number: int) -> None:
         ]"""
     )
     assert found == [f"{total - 1} / {total}", number, 1]
-
-
-def keys(page) -> None:
-    """Escape gives the keys of a figure back to the deck."""
-    held = page.evaluate(FIRST_HELD)
-    if held < 0:
-        return
-    page.evaluate(f"Reveal.slide({held}, 0, 99)")
-    page.evaluate(FOCUS)
-    page.keyboard.press("ArrowRight")
-    assert page.evaluate("Reveal.getIndices().h") == held
-    page.keyboard.press("Escape")
-    assert not page.evaluate("Reveal.isOverview()")
-    page.keyboard.press("ArrowRight")
-    assert page.evaluate("Reveal.getIndices().h") == held + 1

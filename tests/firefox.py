@@ -31,7 +31,14 @@ _PREFERENCES = {
     "datareporting.policy.dataSubmissionEnabled": False,
     "toolkit.telemetry.reportingpolicy.firstRun": False,
 }
-_KEYS = {"ArrowRight": "\ue014", "ArrowLeft": "\ue012", "Escape": "\ue00c"}
+_KEYS = {
+    "ArrowRight": "\ue014",
+    "ArrowLeft": "\ue012",
+    "Escape": "\ue00c",
+    "PageDown": "\ue00f",
+    "PageUp": "\ue00e",
+    "Tab": "\ue004",
+}
 
 
 def path() -> str | None:
@@ -93,9 +100,10 @@ class Firefox:
                 raise TimeoutError(expression)
             time.sleep(0.1)
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, times: int = 1) -> None:
         """Press a key where the focus is."""
-        actions = [{"type": kind, "value": _KEYS[key]} for kind in ("keyDown", "keyUp")]
+        value = _KEYS.get(key, key)
+        actions = [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")] * times
         source = {"type": "key", "id": "keyboard", "actions": actions}
         self._call("input.performActions", {"context": self._context, "actions": [source]})
 

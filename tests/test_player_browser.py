@@ -670,3 +670,42 @@ def test_python_moves_both_arrows(show):
     )
     assert product(page) == -3.0
     assert page.get_by_text("q = (0.00, 3.00)").count() == 1
+
+
+def test_key_frames_are_all_of_a_few_steps_some_of_many_or_those_chosen(show):
+    page = show(
+        player(8),
+        player(31),
+        player(10, index=4),
+        player(31, key_frames=[9, 2, 40, 2, 30]),
+        player(1),
+    )
+    found = page.locator(".figure-player").evaluate_all(
+        "all => all.map((o) => o.dataset.keyFrames)"
+    )
+    assert found[0] == "0 1 2 3 4 5 6 7"
+    assert found[1] == "0 6 12 18 24 30"
+    assert found[2] == "4 5 6 7 8 9"  # from where the figure begins
+    assert found[3] == "2 9 30"
+    assert found[4] == "0"
+
+
+def test_a_page_may_lead_a_player_and_hears_of_its_steps(show):
+    page = show(player(5, interval=60_000))
+    page.evaluate(
+        """() => {
+            window.heard = [];
+            document.addEventListener("figure-step", (event) => heard.push(event.detail.step));
+            window.go = (detail) => document.querySelector(".figure-player").dispatchEvent(
+                new CustomEvent("figure-go", { detail }));
+        }"""
+    )
+    controls = Controls(page)
+    controls.press("Next")
+    page.evaluate("go({ step: 3 })")
+    assert page.evaluate("heard") == [1, 3] and controls.step == 4
+    controls.press("Play")
+    assert "figure-player-playing" in controls.root.get_attribute("class")
+    page.evaluate("go({})")
+    assert "figure-player-playing" not in controls.root.get_attribute("class")
+    assert controls.step == 4

@@ -10,6 +10,7 @@ import deck_checks
 import nbformat
 import paper_checks
 import pytest
+import rehearsal
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from helpers.slides import build
@@ -108,6 +109,10 @@ def made(ran):
 def test_a_deck_of_everything_stands_up(made, browser):
     deck, said = made
     counted = deck_checks.check(browser, deck)
+    with deck_checks.opened(browser, deck) as page:
+        press = lambda key, times: [page.keyboard.press(key) for _ in range(times)]  # noqa: E731
+        assert rehearsal.keys(page, press) == list(rehearsal.HELD)
+        assert rehearsal.rehearse(page, press) > 2 * counted["slides"]
     assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
     assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
     assert (
@@ -168,8 +173,8 @@ def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
         assert len(speaker.frames) == 3  # the slide on show, and the next one
         for frame in speaker.frames[1:]:
             frame.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
-        speaker.keyboard.press("ArrowRight")
-        page.locator(".present .sheet-number", has_text=f"{number + 2} /").wait_for()
+        speaker.keyboard.press("PageDown")
+        page.locator(".present .figure-player-counter", has_text="2 / 4").wait_for()
 
 
 def test_the_deck_is_printed_one_page_a_slide(made, browser):

@@ -4,6 +4,8 @@
 
 const SPEEDS = [0.5, 1, 2, 4];
 const LARGEST = 1.4; // how much larger than drawn a frame is shown at most
+const ALL_KEYS = 8; // so many steps are all key frames
+const SOME_KEYS = 6; // of more, so many are
 const ICONS = {
   first: "M5 5h2.5v14H5zM19 5v14L8.5 12z",
   previous: "M17 5v14L6.5 12z",
@@ -13,11 +15,6 @@ const ICONS = {
   last: "M5 5v14l10.5-7zM16.5 5H19v14h-2.5z",
   loop: "M7 7h9v3l5-4-5-4v3H5v7h2zm10 10H8v-3l-5 4 5 4v-3h11v-7h-2z",
 };
-// What a drawing may consist of. Everything else, scripts and animations among it, is left out.
-const ELEMENTS = new Set(
-  ("svg g path rect circle ellipse line polyline polygon text tspan textPath title desc defs use " +
-    "symbol marker clipPath mask pattern linearGradient radialGradient stop style image").split(" "),
-);
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -36,102 +33,17 @@ function icon(name) {
   return drawing;
 }
 
-function leavesThePage(value) {
-  return /url\(\s*['"]?\s*(?!#|data:)[^)]/i.test(value) || /@import/i.test(value);
-}
-
-function isHarmful(node, { name, value }) {
-  const key = name.toLowerCase();
-  if (key.startsWith("on")) return true;
-  if (key === "href" || key === "xlink:href") {
-    const image = node.localName === "image" && /^data:image\/(png|jpeg|gif|webp);/i.test(value);
-    return !(value.startsWith("#") || image);
-  }
-  return leavesThePage(value);
-}
-
-function clean(root) {
-  for (const node of [root, ...root.querySelectorAll("*")]) {
-    if (node.namespaceURI !== SVG || !ELEMENTS.has(node.localName)) {
-      node.remove();
-      continue;
-    }
-    for (const attribute of [...node.attributes]) {
-      if (isHarmful(node, attribute)) node.removeAttributeNode(attribute);
-    }
-    if (node.localName === "style" && leavesThePage(node.textContent)) node.remove();
-  }
-}
-
-// Ids are shared by the whole page: two frames that both define "clip1" would use one clip.
-function makeIdsUnique(root, prefix) {
-  const ids = new Set();
-  for (const node of root.querySelectorAll("[id]")) {
-    ids.add(node.id);
-    node.id = prefix + node.id;
-  }
-  root.removeAttribute("id");
-  const renamed = (id) => (ids.has(id) ? prefix + id : id);
-  for (const node of [root, ...root.querySelectorAll("*")]) {
-    for (const attribute of node.attributes) {
-      const { name, value } = attribute;
-      if (value.includes("url(")) {
-        attribute.value = value.replace(
-          /url\(\s*(['"]?)#([^)'"]+)\1\s*\)/g, (_, quote, id) => `url(#${renamed(id)})`,
-        );
-      } else if (/href$/.test(name) && value.startsWith("#")) {
-        attribute.value = "#" + renamed(value.slice(1));
-      } else if (/^aria-(labelledby|describedby)$/.test(name)) {
-        attribute.value = value.split(/\s+/).map(renamed).join(" ");
-      }
-    }
-    if (node.localName === "style") {
-      const rules = node.textContent.replace(
-        /#([\w-]+)/g, (whole, id) => (ids.has(id) ? "#" + prefix + id : whole),
-      );
-      root.id = `${prefix}frame`;
-      node.textContent = nested(rules, root.id);
-    }
-  }
-}
-
-// A style element speaks to the whole page; nested in a selector, to its own frame only. The browser
-// reads the rules first, so that no stray brace ends the nesting.
-function nested(rules, id) {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(rules);
-  return `#${id} { ${[...sheet.cssRules].map((rule) => rule.cssText).join(" ")} }`;
-}
-
-function parse(text, prefix) {
-  const named = /^[^>]*<svg[^>]*\sxmlns=/.test(text)
-    ? text
-    : text.replace(/<svg(?=[\s>/])/, `<svg xmlns="${SVG}" xmlns:xlink="http://www.w3.org/1999/xlink"`);
-  const read = new DOMParser().parseFromString(named, "image/svg+xml");
-  const fault = read.querySelector("parsererror");
-  const root = read.documentElement;
-  if (fault || root.namespaceURI !== SVG || root.localName !== "svg") {
-    const reason = /(?:column \d+:|Error:)\s*(.+?)\s*(?:Below is|Location:|$)/s.exec(fault?.textContent ?? "");
-    throw new Error(reason?.[1] ?? "there is no <svg> in it");
-  }
-  clean(root);
-  makeIdsUnique(root, prefix);
-  const { width, height } = extent(text);
-  if (width && !root.hasAttribute("viewBox")) root.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  for (const name of ["width", "height", "style"]) root.removeAttribute(name);
-  root.setAttribute("aria-hidden", "true"); // the stage around it has the name
-  root.setAttribute("focusable", "false");
-  return document.importNode(root, true);
-}
-
-// From the text alone: nothing is laid out yet where a slide is hidden.
-function extent(text) {
-  const tag = /<svg\b[^>]*>/.exec(text)?.[0] ?? "";
-  const box = /\bviewBox\s*=\s*["']\s*[-\d.eE]+[\s,]+[-\d.eE]+[\s,]+([\d.eE]+)[\s,]+([\d.eE]+)/.exec(tag);
-  if (box) return { width: Number(box[1]), height: Number(box[2]) };
-  const width = /\swidth\s*=\s*["']([\d.]+)(px|pt)?["']/.exec(tag);
-  const height = /\sheight\s*=\s*["']([\d.]+)(px|pt)?["']/.exec(tag);
-  return width && height ? { width: Number(width[1]), height: Number(height[1]) } : {};
+// The steps that tell the story: those chosen; else from where it begins all of a few, and of many
+// some, the last and the telling ones among them.
+function keyFrames(chosen, frames, begin) {
+  const ordered = (steps) => [...new Set(steps)].sort((a, b) => a - b);
+  const within = ordered(chosen).filter((step) => step >= 0 && step < frames.length);
+  if (within.length) return within;
+  const left = frames.length - begin;
+  const count = left > ALL_KEYS ? SOME_KEYS : left;
+  const gap = count > 1 ? (left - 1) / (count - 1) : 0;
+  const even = Array.from({ length: count }, (_, n) => begin + Math.round(n * gap));
+  return ordered([...even, ...frames.keys()].filter((step, n) => n < count || (step > begin && frames[step].telling)));
 }
 
 function render({ model, el }) {
@@ -140,6 +52,7 @@ function render({ model, el }) {
   let frames = [];
   let drawn = []; // the frames' SVG elements, each made when it is first shown
   let index = 0;
+  let begin = 0; // the step that the figure comes with
   let speed = 1;
   let timer = null;
   let due = 0; // when the next frame is to be shown
@@ -191,6 +104,13 @@ function render({ model, el }) {
     return drawn[number];
   }
 
+  // A page around the player may follow its steps, and lead them.
+  const say = () => {
+    if (before !== null) return; // on paper
+    root.dataset.step = index;
+    root.dispatchEvent(new CustomEvent("figure-step", { bubbles: true, detail: { step: index, playing: playing() } }));
+  };
+
   function draw() {
     const empty = count() === 0;
     root.classList.toggle("figure-player-still", count() < 2);
@@ -214,6 +134,7 @@ function render({ model, el }) {
     for (const [control, off] of [[first, index === 0], [previous, atStart], [next, atEnd], [last, index === count() - 1]]) {
       control.setAttribute("aria-disabled", String(off));
     }
+    say();
   }
 
   function drawPlay() {
@@ -280,6 +201,12 @@ function render({ model, el }) {
     draw();
     pause();
   }
+
+  // To a step, where one is given, and in any case no further.
+  root.addEventListener("figure-go", ({ detail }) => {
+    if (detail?.step === undefined || clamp(detail.step) === index) pause();
+    else go(clamp(detail.step));
+  });
 
   const isOff = (control) => control.getAttribute("aria-disabled") === "true";
   first.onclick = () => go(0);
@@ -348,10 +275,14 @@ function render({ model, el }) {
     draw();
   }
 
+  function onKeys() {
+    root.dataset.keyFrames = keyFrames(model.get("key_frames") ?? [], frames, begin).join(" ");
+  }
   function onFrames() {
     frames = model.get("frames") ?? [];
     drawn = [];
-    index = clamp(index);
+    [index, begin] = [clamp(index), clamp(begin)];
+    onKeys();
     scrubber.max = Math.max(count() - 1, 0);
     const words = frames.map(({ caption }) => String(caption ?? ""));
     tallest.textContent = words.reduce((a, b) => (b.length > a.length ? b : a), "");
@@ -373,7 +304,8 @@ function render({ model, el }) {
   function onIndex() {
     const wanted = clamp(model.get("index"));
     if (wanted === index) return;
-    index = wanted;
+    index = begin = wanted;
+    onKeys();
     draw();
   }
   function onLoop() {
@@ -387,6 +319,7 @@ function render({ model, el }) {
   }
   const watched = [
     ["change:frames", onFrames], ["change:index", onIndex], ["change:loop", onLoop],
+    ["change:key_frames", onKeys],
     ["change:alt", onWords], ["change:name", onWords],
   ];
   for (const [what, callback] of watched) model.on(what, callback);
@@ -394,7 +327,7 @@ function render({ model, el }) {
   window.addEventListener("afterprint", fromPaper);
 
   frames = model.get("frames") ?? [];
-  index = clamp(model.get("index"));
+  index = begin = clamp(model.get("index"));
   onFrames();
   onLoop();
   onWords();

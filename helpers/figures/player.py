@@ -24,9 +24,9 @@ CSS = palette.css(".figure-player") + _HERE.joinpath("player.css").read_text("ut
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def module(name: str) -> str:
-    """A figure's module, with what all of them share in front of it."""
-    return "".join(_HERE.joinpath(part).read_text("utf-8") for part in ("figure.js", name))
+def module(*names: str) -> str:
+    """A figure's module in its parts, with what all of them share in front of them."""
+    return "".join(_HERE.joinpath(part).read_text("utf-8") for part in ("figure.js", *names))
 
 
 class Figure(anywidget.AnyWidget):
@@ -82,6 +82,8 @@ class Player(Figure):
         interval: milliseconds a step at speed 1.
         loop: after the last step comes the first.
         autoplay: start as soon as it is seen, except where reduced motion is preferred.
+        key_frames: the steps that tell the story, counted from 0, where a deck's clicker stops;
+            without any, from `index` on all of up to eight, of more six and the `telling` ones.
         name, alt: for screen readers: a short name, and what the figure shows.
 
     Assign `frames` to show others in the same place; the step stays where it is if there is one.
@@ -95,12 +97,13 @@ class Player(Figure):
         traitlets.TraitError: `interval` is not positive.
     """
 
-    _esm = module("player.js")
+    _esm = module("svg.js", "player.js")
     frames = traitlets.List(traitlets.Dict()).tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
     interval = traitlets.Int(1000, min=1).tag(sync=True)
     loop = traitlets.Bool(False).tag(sync=True)
     autoplay = traitlets.Bool(False).tag(sync=True)
+    key_frames = traitlets.List(traitlets.Int(min=0)).tag(sync=True)
 
     def __init__(self, frames: Iterable = (), **options):
         super().__init__(frames=frames, **options)

@@ -119,6 +119,7 @@ async function start() {
   plans.forEach(leadIn);
   mendLonely(plans);
   plans.forEach(layOut);
+  slides.querySelectorAll(":scope > section").forEach(markKeyFrames);
   const sheets = [...slides.querySelectorAll(".sheet")];
   inStep(sheets.map(fill));
   const foot = sheets[0]?.querySelector(".sheet-foot > span:nth-last-child(2)"); // the same everywhere
@@ -139,7 +140,7 @@ async function start() {
     minScale: 0.1,
     maxScale: 4,
     center: false,
-    hash: true,
+    hash: false, // deck_keys.js writes it, with the figure's step
     slideNumber: false,
     transition: "none",
     pdfSeparateFragments: false,
@@ -151,6 +152,8 @@ async function start() {
   });
   addTools();
   readyForPaper();
+  startKeys();
+  startAddresses();
   const busiest = () => Reveal.getCurrentSlide()?.querySelectorAll(".kernel-bench").forEach(showBusiest);
   Reveal.on("slidechanged", busiest);
   busiest();

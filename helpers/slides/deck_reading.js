@@ -20,7 +20,7 @@ class Reading {
     this.on = on;
     this.current = on ? Reveal.getIndices().h : this.current;
     document.documentElement.classList.toggle("reading", on);
-    Reveal.configure({ keyboard: !on, touch: !on, controls: !on, progress: !on, hash: !on });
+    Reveal.configure({ keyboard: !on, touch: !on, controls: !on, progress: !on });
     if (on) {
       this.spread();
       this.to(this.current);
@@ -71,7 +71,7 @@ class Reading {
 
   // What a step reveals on a slide is asked for here.
   offer(section) {
-    const waiting = section.querySelector(".fragment:not(.visible)");
+    const waiting = section.querySelector(".fragment:not(.visible, .key-frame)");
     if (!waiting) return;
     const kind = waiting.matches(".answer") ? "Show the answer" : "Show what comes of it";
     const made = make("button", "reading-show", kind);
