@@ -24,8 +24,7 @@ _BAD = r"""() => {
       const room = up.getBoundingClientRect();
       const most = Math.max(box.bottom - room.bottom, room.top - box.top,
                             box.right - room.right, room.left - box.left);
-      // Below a body are 12 pixels without anything; small lines have rounded heights.
-      if (most > (cuts ? 2 : 10)) return `${Math.round(most)} pixels over ${up.className}`;
+      if (most > 2) return `${Math.round(most)} pixels over ${up.className}`;
     }
     return null;
   };

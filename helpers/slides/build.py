@@ -74,7 +74,7 @@ def build(
     if (pdf or handouts) and browser is None:
         say("Chromium is not on this machine: the decks are made, their PDFs are not.")
     made: list[Made] = []
-    with ThreadPoolExecutor(at_once()) as runners, ThreadPoolExecutor(1) as printer:
+    with ThreadPoolExecutor(at_once()) as runners, ThreadPoolExecutor(2) as printer:
         jobs = [runners.submit(_make, path, folder, run) for path in notebooks]
         printed: list[Future] = []
         try:

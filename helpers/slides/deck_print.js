@@ -99,6 +99,9 @@ function handOut(sections) {
     const blocks = [...sheet.querySelectorAll(".body > .block")];
     if (answers.length && blocks.every((block) => answers.includes(block))) setOn(section, "data-withheld", "");
     else addNotes(section);
+    const slide = make("div", "handout-slide");
+    swap(sheet, slide);
+    slide.append(sheet);
   }
 }
 
