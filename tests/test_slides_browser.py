@@ -173,8 +173,25 @@ def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
         assert len(speaker.frames) == 3  # the slide on show, and the next one
         for frame in speaker.frames[1:]:
             frame.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
+        told = speaker.locator(".speaker-controls-notes .value")
+        words = told.inner_text()
+        assert words.index("What the speaker alone has") < words.index("Code of this slide")
+        assert told.locator("pre").evaluate("one => getComputedStyle(one).whiteSpace") == "pre-wrap"
+        assert "See: a player" in speaker.locator("#next-title").inner_text()
+        assert re.search(r"\d:\d\d", speaker.locator(".speaker-controls-time .timer").inner_text())
+        # The clicker works there too, and a figure stands the same in the room and here.
         speaker.keyboard.press("PageDown")
-        page.locator(".present .figure-player-counter", has_text="2 / 4").wait_for()
+        counter = ".present .figure-player-counter"
+        page.locator(counter, has_text="2 / 4").wait_for()
+        page.locator(".present .figure-player-next").click()
+        speaker.frames[1].locator(counter, has_text="3 / 4").wait_for()
+        speaker.frames[1].locator(".present .figure-player-next").click()
+        page.locator(counter, has_text="4 / 4").wait_for()
+        page.evaluate("location.hash = '#/0'")
+        page.evaluate(f"location.hash = '#/{number}/step-3'")
+        speaker.frames[1].locator(counter, has_text="3 / 4").wait_for()
+        assert page.locator(counter).inner_text() == "3 / 4"
+        page.wait_for_function(f"location.hash === '#/{number}/step-3'")
 
 
 def test_the_deck_is_printed_one_page_a_slide(made, browser):

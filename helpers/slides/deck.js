@@ -127,10 +127,7 @@ async function start() {
   sheets.forEach((sheet, number) => {
     sheet.querySelector(".sheet-number").textContent = `${number + 1} / ${sheets.length}`;
   });
-  // The speaker's window has none of this page's glyphs.
-  for (const maths of slides.querySelectorAll("aside.notes svg.maths")) {
-    maths.replaceWith(make("i", "", maths.getAttribute("aria-label")));
-  }
+  arrangeNotes();
   document.body.classList.remove("laying-out");
   const inside = () => document.activeElement?.closest?.(".figure-player, .kernel-bench, .choices, [data-keys]");
   await Reveal.initialize({
@@ -154,6 +151,7 @@ async function start() {
   readyForPaper();
   startKeys();
   startAddresses();
+  if (!Reveal.isPrintView()) new Speaker();
   const busiest = () => Reveal.getCurrentSlide()?.querySelectorAll(".kernel-bench").forEach(showBusiest);
   Reveal.on("slidechanged", busiest);
   busiest();

@@ -20,7 +20,7 @@ _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
 _SCRIPTS = (
     "deck_blocks.js", "deck_sheets.js", "deck_foreign.js", "deck_draw.js", "deck_find.js",
     "deck_tools.js", "deck_reading.js", "deck_print.js", "deck_keys.js",
-    "deck.js",
+    "deck_speaker.js", "deck.js",
 )  # fmt: skip
 _SHEETS = (
     "deck.css", "notebook.css", "deck_tools.css", "deck_dark.css", "deck_reading.css", "paper.css",
