@@ -69,6 +69,7 @@ def reading_page(chapter: Chapter, place: Place | None = None) -> str:
         place=place,
         sections=parts,
         listed=[part for part in parts if part.anchor],
+        origin=origin(chapter.device),
         heading=_heading if chapter.ours else Markup,
         description=description(chapter, parts),
         symbols=chapter.maths.symbols(),
@@ -126,6 +127,13 @@ def description(chapter: Chapter, parts: list[Section]) -> str:
         return chapter.course.goal
     begins = parts[0].words if parts else ""
     return re.split(r"(?<=[.?!]) ", begins)[0][:200]
+
+
+def origin(device: str) -> str:
+    """Where a page's numbers come from, in a sentence."""
+    if device.startswith("simulator"):
+        return "Counts come from a simulator, with no GPU; times name the GPU they were taken on."
+    return f"Numbers come from: {device}."
 
 
 def own(name: str) -> str:

@@ -25,9 +25,10 @@ from pathlib import Path
 from .build import COMPOSING, build, run_notebook, write
 from .chapter import Chapter, chapter
 from .course import Course
+from .decks import notebooks as chosen
 from .errors import ExportError
 from .execute import Executed
-from .page import Link, Place, description, own, reading_page, render, whole_page
+from .page import Link, Place, description, origin, own, reading_page, render, whole_page
 from .sections import sections
 
 TITLE = "Attention on GPUs"
@@ -127,7 +128,7 @@ def index_page(entries: Sequence[Entry], chapters: Sequence[Chapter], archive: b
         whole=in_words(
             Course("", sum(t.minutes for t in times), sum(t.exercises for t in times)), hours=True
         ),
-        devices=list(dict.fromkeys(one.device for one in chapters if one.device)),
+        origins=list(dict.fromkeys(origin(one.device) for one in chapters if one.device)),
         decks=DECKS,
         archive=COURSE if archive else "",
         words=words_to_search(entries, chapters),
@@ -201,11 +202,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.slides.site", description="Make a web site of the course."
     )
-    parser.add_argument("notebooks", nargs="*", type=Path, help="a site of these alone")
+    words = "files, or names or numbers of chapters: a site of these alone"
+    parser.add_argument("notebooks", nargs="*", help=words)
     parser.add_argument("--to", type=Path, default=Path("site"), help="the folder of the site")
     parser.add_argument("--no-pdf", action="store_true", help="make no PDFs")
     given = parser.parse_args(arguments)
-    chapters = given.notebooks or sorted(Path("notebooks").glob("*.ipynb"))
+    try:
+        chapters = chosen(given.notebooks, Path("notebooks"))
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
     if not chapters:
         print("There is no notebook in notebooks/.", file=sys.stderr)
         return 1
