@@ -94,7 +94,7 @@ def test_footnotes_of_other_cells_stand_with_what_names_them(tmp_path):
         (r"\begin{align} a &= b \\ c \end{align}", r"\begin{align*} a &= b \\ c \end{align*}"),
         (r"\begin{eqnarray} a &=& b \end{eqnarray}", r"\begin{array}{rcl} a &=& b \end{array}"),
         (r"\text{if $x > 0$ then}", r"\text{if }x > 0\text{ then}"),
-        (r"\operatorname*{arg\,max}_{x} f", r"\underset{x}{\operatorname{arg max}}\, f"),
+        (r"\operatorname*{arg\,max}_{x} f", r"\underset{x}{{\mathrm{arg}\,\mathrm{max}}}\, f"),
         (r"\begin{bmatrix} 1 \\[1ex] 2 \end{bmatrix}", r"{\begin{bmatrix} 1 \\ 2 \end{bmatrix}}"),
         (r"a = b \label{eq} \nonumber % why", r"a = b"),
         (r"a \tag{7}", r"a \qquad\text{(7)}"),
@@ -174,6 +174,18 @@ def test_any_colour_of_a_terminal_can_be_read_in_light_and_dark(rgb):
         assert max(levels) / min(levels) >= 4, (colour, ground)
 
 
+def test_a_long_text_keeps_its_ends_on_slides_and_all_of_it_on_a_page(tmp_path):
+    text = "\n".join(f"epoch {n:3d} with a loss of {1 / (n + 1):.4f}" for n in range(400))
+    cell = new_code_cell("", outputs=[new_output("stream", text=text)])
+    slides, page = (taken_apart(tmp_path, cell, whole=whole) for whole in (False, True))
+    lines = re.findall(r"<span>(.*?)</span>", shown(slides))
+    assert (
+        len(lines) == 61 and lines[0].startswith("epoch   0") and lines[-1].startswith("epoch 399")
+    )
+    assert "… 340 lines are left out …" in lines and len(slides.warnings) == 1
+    assert shown(page).count("<span>") == 400 and not page.warnings
+
+
 # HTML
 
 
@@ -192,6 +204,17 @@ def test_html_keeps_what_it_may_and_carries_its_files(tmp_path):
         assert gone not in html
     assert '<a href="https://v.example/1" rel="noopener">v.example/1</a>' in html
     assert len(said) == 4 and html.count("not-shown") == 3
+
+
+def test_what_comes_in_pieces_is_carried_whole(tmp_path):
+    said: list[str] = []
+    source = 'A film: <video width="9"><source src="https://h.example/a.mp4"></video> after.'
+    html = to_html(source, Maths(), tmp_path, warn=said.append)
+    assert "Film not shown: https://h.example/a.mp4" in html and "<video" not in html
+    html = to_html('<audio src="data:audio/wav;base64,QQ=="></audio>', Maths(), tmp_path)
+    assert '<audio controls src="data:audio/wav;base64,QQ==">' in html
+    html = Carrier(tmp_path).html('<p style="position:fixed"><svg width="20" height="10"></svg>')
+    assert "fixed" not in html and 'viewBox="0 0 20 10"' in html
 
 
 def test_html_closes_what_it_opens_and_nothing_else():
@@ -230,7 +253,7 @@ def teacher(tmp_path_factory):
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exporters, "execute", lambda *_: copy.deepcopy(executed))
+        patch.setattr(exporters, "execute", lambda *_, **__: copy.deepcopy(executed))
         resources = {"metadata": {"path": str(folder), "name": "teacher"}}
         for name, kind in (("deck", exporters.OfflineSlides), ("page", exporters.OfflinePage)):
             exporter = kind()
@@ -307,6 +330,7 @@ def test_a_lecturers_notebook_as_a_deck(teacher, browser):
     assert words.count("fitting:") == 2 and "100%|##########| 50/50" in words  # one is the code's
     assert "example.org/embedded/video" in words and "epoch 3/3" in words
     assert "figures/lost.png" in text["there"] and "a remote figure" in text["there"]
+    assert "As raw HTML has it, in no paragraph." in text["exercise"]
     assert "LinAlgError: Singular matrix" in text["exercise"] and "raw cell" in text["exercise"]
     assert len(said) == 10 and len(set(said)) == 5  # by both ways
     for place in ("cell 6 ", "cell 18 ", "cell 19 ", "cell 21 "):

@@ -22,6 +22,12 @@ _FORMULA = re.compile(r"<script\b[^>]*\btype=[\"']math/tex.*?</script\s*>", re.S
 _STYLE = re.compile(r"<style\b[^>]*>(.*?)</style\s*>", re.S | re.I)
 _LINK = re.compile(r"<(?:link|base|meta)\b[^>]*>", re.I)
 _HANDLER = re.compile(r"(<[a-z][^<>]*?)\son[a-z]+\s*=\s*(?:\"[^\"]*\"|'[^']*')", re.I)
+_FIXED = re.compile(r"(\bposition\s*:\s*)(?:fixed|sticky)", re.I)  # over all else of a page
+# A drawing with nothing but a size, which would not grow.
+_SIZED_DRAWING = re.compile(
+    r"<svg(?![^>]*\bviewBox)([^>]*?)(\swidth=[\"']([\d.]+)(?:px)?[\"']\sheight=[\"']([\d.]+)(?:px)?[\"'])"
+    r"([^>]*>)", re.I
+)  # fmt: skip
 _REMOTE_STYLE = re.compile(r"@import[^;]*;?|url\(\s*(?![\"']?(?:data:|#))[^)]*\)", re.I)
 _ATTRIBUTE = r"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
 _BOX = re.compile(
@@ -65,17 +71,11 @@ class Carrier:
         html = _FRAME.sub(self._frame, html)
         html = _FILM.sub(self._film, html)
         html = _IMAGE.sub(lambda found: self._tag(found[0]), html)
+        html = _FIXED.sub(r"\1static", html)
+        html = _SIZED_DRAWING.sub(r'<svg\1\2 viewBox="0 0 \3 \4"\5', html)
         while (less := _HANDLER.sub(r"\1", html)) != html:
             html = less
         return html
-
-    def image(self, url: str, alt: str = "", title: str | None = None) -> str:
-        """An image of markdown."""
-        content, fault = self.content(url)
-        if content is None:
-            return self._box("Image", url, fault, alt)
-        says = f' title="{escape(title)}"' if title else ""
-        return f'<img alt="{escape(alt)}" src="{content}"{says}>'
 
     def content(self, url: str) -> tuple[str | None, str]:
         """The address of a file as its content, or None and what is wrong."""

@@ -97,7 +97,9 @@ class _Taker:
         self._ours = bool(executed.device)
         self._warnings: dict[tuple[int, str], None] = {}
         self._number = 0
-        self._outputs = Outputs(executed.widgets, self._maths, folder, executed.choices, self._warn)
+        self._outputs = Outputs(
+            executed.widgets, self._maths, folder, executed.choices, self._warn, whole
+        )
         self._slides: list[Slide] = []
         self._notes: dict[str, str] = {}  # footnotes
         self._most = 2  # level of the headings that start slides of cells without slide metadata

@@ -142,7 +142,9 @@ def policy(embedded: str, scripts: Iterable[str], frames: bool = False) -> str:
         for s in scripts
     )
     whole = embedded.replace("script-src ", f"script-src {hashes} " if hashes else "script-src ")
-    return whole + "; font-src data:" + ("; frame-src 'self' file:" if frames else "")
+    return (
+        whole + "; font-src data:; media-src data:" + ("; frame-src 'self' file:" if frames else "")
+    )
 
 
 def heading(html: str) -> str:

@@ -12,6 +12,7 @@ const make = (tag, name, ...children) => {
 // Paragraphs, tables and code inside a text are blocks of their own.
 function flatten(body) {
   for (const block of [...body.querySelectorAll(":scope > .prose")]) {
+    gather(block);
     const parts = [...block.children].map((child) => {
       if (child.classList.contains("code")) {
         child.classList.add("block");
@@ -21,6 +22,7 @@ function flatten(body) {
       const part = make("div", `block ${kind}`, child);
       if (/^h[1-6]$/.test(child.localName)) part.dataset.heading = "";
       if (block.classList.contains("fragment")) part.classList.add("fragment");
+      part.toggleAttribute("data-output", block.hasAttribute("data-output"));
       return part;
     });
     block.replaceWith(...parts);

@@ -26,6 +26,19 @@ function setTitles(sections) {
 const imagesReady = () =>
   Promise.all([...slides.querySelectorAll("img")].map((image) => image.decode().catch(() => {})));
 
+// Text and links that stand in no paragraph, as HTML of others has them, get one.
+const IN_LINE = "a, abbr, b, br, code, em, font, i, img, kbd, mark, q, ruby, small, span, strong, sub, sup, u";
+function gather(block) {
+  let run = null;
+  for (const node of [...block.childNodes]) {
+    const words = node.nodeType === Node.TEXT_NODE && (run || node.data.trim());
+    if (words || node.nodeType === Node.ELEMENT_NODE && node.matches(IN_LINE) && !node.matches(".maths-line")) {
+      if (!run) node.before(run = make("p", ""));
+      run.append(node);
+    } else if (node.nodeType === Node.ELEMENT_NODE) run = null;
+  }
+}
+
 // A list that is longer than a sheet, item by item.
 function* splitList(block) {
   const list = block.children.length === 1 && block.querySelector(":scope > :is(ul, ol)");

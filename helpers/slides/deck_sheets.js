@@ -74,7 +74,7 @@ function deal(entries, room) {
 }
 
 function fits(page, entry, room, after) {
-  if (!page.blocks.length) return true;
+  if (page.blocks.every((one) => one.heading)) return true;
   if (page.lines + entry.lines > LINES) return false;
   if (entry.bench || page.figure?.bench) return false;
   if (entry.figure && page.figure) return false;

@@ -17,6 +17,8 @@ from .prose import to_html
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp")
+_TEXTS = ("HTMLModel", "HTMLMathModel", "LabelModel")
+_BETWEEN = re.compile(r'</pre><pre class="lines"[^>]*>')
 _SEEN = re.compile(r"<(?:svg|img|hr|video|audio|table)\b", re.I)
 _SIZED = re.compile(r"<img\b[^>]*\s(?:width|height)=", re.I)
 _WRAPPED = re.compile(r"\A<div>\s*(<table\b.*</table>.*?)</div>\Z", re.S | re.I)
@@ -47,6 +49,7 @@ class Outputs:
         folder: where relative addresses start.
         choices: for an `interact`, the widget with the results of all its settings; by id.
         warn: told what cannot be shown.
+        whole: show long texts to their end, and not only where they begin and end.
 
     Attributes:
         styles: style sheets that outputs brought along, each once.
@@ -60,9 +63,10 @@ class Outputs:
         folder: Path,
         choices: Mapping[str, str] | None = None,
         warn: Callable[[str], None] = ignore,
+        whole: bool = True,
     ):
         self._widgets, self._maths, self._folder = widgets, maths, folder
-        self._choices, self._warn = choices or {}, warn
+        self._choices, self._warn, self._long = choices or {}, warn, whole
         self.styles: dict[str, None] = {}
         self.embedded: list[str] = []
 
@@ -78,7 +82,7 @@ class Outputs:
                 # Two prints in a row are one text.
                 if one.kind == "text" and shown and shown[-1].kind == "text":
                     both = shown.pop().html + one.html
-                    one = Shown("text", both.replace('</pre><pre class="lines">', "\n"))
+                    one = Shown("text", _BETWEEN.sub("\n", both))
                 shown.append(one)
         if settings:
             shown.append(Shown("settings", f"<p>{' · '.join(settings)}</p>"))
@@ -88,7 +92,7 @@ class Outputs:
         kind = output["output_type"]
         if kind == "stream":
             if text := output["text"].strip("\n"):
-                yield Shown("text", terminal.html(text))
+                yield self._written(text)
             return
         if kind == "error":
             said = f"{output['ename']}: {output['evalue']}".strip("\n")
@@ -120,13 +124,19 @@ class Outputs:
         elif "text/latex" in data:
             yield Shown("html", self._text(data["text/latex"]))
         elif "text/markdown" in data:
-            yield Shown("html", self._text(data["text/markdown"]))
+            yield Shown("prose", self._text(data["text/markdown"]))
         elif shown is not None or any("javascript" in kind or "vnd." in kind for kind in data):
             yield self._nothing(
                 "Output not shown", "It is drawn by a script, which needs its running notebook."
             )
         elif text := data.get("text/plain", "").strip("\n"):
-            yield Shown("text", terminal.html(text))
+            yield self._written(text)
+
+    def _written(self, text: str) -> Shown:
+        lines = terminal.lines_of(text)
+        if not self._long and (left := terminal.shorten(lines)):
+            self._warn(f"{left:,} lines of a long text are left out of the slides")
+        return Shown("text", terminal.pre(lines))
 
     def _text(self, source: str) -> str:
         return to_html(source, self._maths, self._folder, warn=self._warn, styles=self.styles)
@@ -170,8 +180,9 @@ class Outputs:
                 return  # its HTML says what it found
             yield Shown("bench" if name == "Bench" else "figure", self._place(identity))
             return
-        if state.get("_model_name") in ("HTMLModel", "HTMLMathModel"):
-            yield self._html(state.get("value", ""))
+        if state.get("_model_name") in _TEXTS:
+            value = state.get("value", "")
+            yield self._html(value if "HTML" in state["_model_name"] else escape(value))
             return
         children = [child.removeprefix("IPY_MODEL_") for child in state.get("children", [])]
         if identity in self._choices:
@@ -185,11 +196,17 @@ class Outputs:
                     yield from self._of(output)
             elif "children" in model or "_esm" in model:
                 yield from self._widget(child)
-            elif model.get("description"):
+            elif model.get("_model_name") in _TEXTS and not self._plays(children):
+                yield from self._widget(child)
+            elif model.get("description") and ("value" in model or "index" in model):
                 controls.append((model["description"], _value(model)))
         if controls:
             pairs = " · ".join(f"{escape(name)} = {escape(value)}" for name, value in controls)
             yield Shown("settings", pairs)
+
+    def _plays(self, identities: Sequence[str]) -> bool:
+        """Whether one of some widgets runs in the page: it says itself what is to be said."""
+        return any("_esm" in self._widgets.get(identity, {}) for identity in identities)
 
     def _place(self, identity: str) -> str:
         """Where a widget is to stand."""

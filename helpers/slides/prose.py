@@ -30,7 +30,7 @@ class Renderer(IPythonRenderer):
 
     Args:
         maths: draws the formulas of the page.
-        carrier: of the cell's images and HTML.
+        carrier: told what cannot be shown.
     """
 
     def __init__(self, maths: Maths, carrier: Carrier):
@@ -42,6 +42,8 @@ class Renderer(IPythonRenderer):
 
     def block_code(self, code: str, info: str | None = None) -> str:
         language = (info or "").split()[0] if (info or "").strip() else ""
+        if language.strip("{}") == "mermaid":
+            self._carrier.warn("a mermaid diagram is shown as its source")
         return f'<div class="code">{highlight(code, language)}</div>\n'
 
     def inline_math(self, body: str) -> str:
@@ -67,13 +69,14 @@ class Renderer(IPythonRenderer):
         return f"<span>{text}</span>"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        return self._carrier.image(url, text, title)
+        says = f' title="{escape(title)}"' if title else ""
+        return f'<img alt="{escape(text)}" src="{escape(url)}"{says}>'
 
     def block_html(self, html: str) -> str:
-        return self.inline_html(html)
+        return html
 
     def inline_html(self, html: str) -> str:
-        return self._carrier.html(html)
+        return html
 
     def _drawn(self, body: str, display: bool = False) -> str:
         try:
@@ -116,7 +119,8 @@ def to_html(
     made = MarkdownWithMath(
         renderer=Renderer(maths, carrier), plugins=[*plugins, import_plugin("footnotes"), _notes]
     )
-    html = balanced(made.render(source).strip())
+    # As a whole, for a film or a frame comes in several pieces.
+    html = balanced(carrier.html(made.render(source)).strip())
     if styles is not None:
         styles |= dict.fromkeys(carrier.styles)
     return _FORMULA_AND_MARK.sub(r'<span class="keep">\g<0></span>', html)

@@ -13,6 +13,9 @@ _OWN = re.compile(r'<span(?: class="([^"]*)")? style="([^"]*)">')
 _RGB = re.compile(r"(background-)?color: rgb\((\d+),(\d+),(\d+)\)")
 _LIGHT, _DARK = 0.91, 0.01  # luminance of what is written on
 _CONTRAST = 4.6
+MOST_LINES = 60  # of a text on slides, if they are long
+_NARROW = 24
+_SCROLLS = 20  # lines of a text that a page may show in a box with a scrollbar, which takes keys
 _TAG = re.compile(r"(<span[^>]*>|</span>)")
 
 
@@ -54,11 +57,25 @@ def lines_of(text: str) -> list[str]:
 
 def html(text: str) -> str:
     """A text of a terminal as a `pre` with one `span` a line."""
-    return (
-        '<pre class="lines">'
-        + "\n".join(f"<span>{line}</span>" for line in lines_of(text))
-        + "</pre>"
-    )
+    return pre(lines_of(text))
+
+
+def pre(lines: list[str]) -> str:
+    """Lines of HTML as a `pre` with one `span` a line."""
+    scrolls = ' tabindex="0"' if len(lines) > _SCROLLS else ""
+    inner = "\n".join(f"<span>{line}</span>" for line in lines)
+    return f'<pre class="lines"{scrolls}>{inner}</pre>'
+
+
+def shorten(lines: list[str]) -> int:
+    """Leave out the middle of a long text; returns how many lines that are."""
+    longest = max(len(_TAG.sub("", line)) for line in lines)
+    most = MOST_LINES if longest > _NARROW else 4 * MOST_LINES  # which stand in columns
+    if len(lines) <= most:
+        return 0
+    left = len(lines) - most
+    lines[2 * most // 3 : 2 * most // 3 + left] = [f"… {left:,} lines are left out …"]
+    return left
 
 
 def _readable(found: re.Match) -> str:

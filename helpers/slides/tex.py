@@ -151,13 +151,16 @@ def _expanded(tex: str, macros: dict[str, tuple[int, str]], depth: int = 0) -> s
 
 def _operators(tex: str, display: bool) -> str:
     r"""Names with limits below them, as `\operatorname*{arg\,max}_x` has them."""
-    pattern = re.compile(r"\\(?:operatorname\*|mathop)(?![a-zA-Z])")
+    pattern = re.compile(
+        r"\\(?:operatorname\*|operatorname(?=\s*\{[a-z]+\\[,;])|mathop)(?![a-zA-Z])"
+    )
     while found := pattern.search(tex):
         name, end = argument(tex, found.end())
         plain = re.fullmatch(r"\s*\\(?:mathrm|text|rm)\s*\{?([^{}\\]*)\}?\s*", name)
         name = plain[1].strip() if plain else name
-        name = re.sub(r"\s*\\[,;: ]\s*", " ", name)
-        drawn = rf"\operatorname{{{name}}}" if "\\" not in name else f"{{{name}}}"
+        words = re.split(r"(?:\s|~|\\[,;: !])+", name.strip())
+        drawn = r"\,".join(rf"\mathrm{{{word}}}" for word in words)
+        drawn = f"{{{name}}}" if "\\" in "".join(words) else f"{{{drawn}}}"
         below = re.match(r"\s*(?:\\limits)?\s*_", tex[end:])
         if display and below:
             limit, end = argument(tex, end + below.end())
