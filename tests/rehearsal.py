@@ -123,3 +123,31 @@ def keys(page, press) -> list[str]:
         press("ArrowRight", 1)
         assert page.evaluate(_PLACE) == [at + 1, False], name
     return had
+
+
+def tab(page, press) -> int:
+    """Tab goes through a slide's controls in their order and to no other slide's.
+
+    Returns how many places on the slide it came to; `page` and `press` are as for `rehearse`.
+    """
+    at = page.evaluate(f"({_FOCUS})({', '.join(HELD.values())!r})")
+    if at is None:
+        return 0
+    page.evaluate(
+        """(() => {
+            const listed = [...document.querySelectorAll("*")];
+            window.tabbed = [];
+            const within = (node, selector) => Boolean(node.closest(selector));
+            window.addEventListener("focusin", ({ target: to }) => window.tabbed.push(
+                [listed.indexOf(to), within(to, ".slides"), within(to, ".present")]));
+        })()"""
+    )
+    press("Tab", 12)
+    inside = []
+    for place, in_slides, present in page.evaluate("window.tabbed"):
+        assert present or not in_slides, (place, "another slide")
+        if not present:
+            break
+        inside.append(place)
+    assert inside == sorted(inside), inside
+    return len(inside)

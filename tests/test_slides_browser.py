@@ -113,6 +113,7 @@ def test_a_deck_of_everything_stands_up(made, browser):
         press = lambda key, times: [page.keyboard.press(key) for _ in range(times)]  # noqa: E731
         assert rehearsal.keys(page, press) == list(rehearsal.HELD)
         assert rehearsal.rehearse(page, press) > 2 * counted["slides"]
+        assert rehearsal.tab(page, press) >= 5
     assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
     assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
     assert (

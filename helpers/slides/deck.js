@@ -22,7 +22,7 @@ function addViews(bench) {
   const views = make("div", "bench-view", ...buttons);
   views.setAttribute("role", "group");
   views.setAttribute("aria-label", "View");
-  bench.append(views);
+  bench.querySelector(":scope > .bench-controls").after(views); // as Tab goes
   show("source");
 }
 
