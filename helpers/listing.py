@@ -28,11 +28,11 @@ _STYLE = """
   --kl-page: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff));
   --kl-head: var(--jp-layout-color2, rgba(128, 128, 128, 0.15));
   --kl-line: var(--jp-border-color2, rgba(128, 128, 128, 0.35));
-  --kl-faint: var(--jp-content-font-color2, #6a737d);
+  --kl-faint: var(--jp-content-font-color2, #57606a);
   --kl-accent: var(--jp-brand-color1, #1976d2);
   --kl-mark: rgba(33, 150, 243, 0.14);
   --kl-heat: rgba(245, 124, 0, 0.30);
-  --kl-keyword: var(--jp-mirror-editor-keyword-color, #008000);
+  --kl-keyword: var(--jp-mirror-editor-keyword-color, #007000);
   --kl-name: var(--jp-mirror-editor-def-color, #0000e0);
   --kl-number: var(--jp-mirror-editor-number-color, #006b00);
   --kl-string: var(--jp-mirror-editor-string-color, #ba2121);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import axe_checks
 import deck_checks
 import pytest
 
@@ -110,3 +111,25 @@ def test_turned_it_shows_the_slide_that_was_read_and_back(phone):
     phone.set_viewport_size(UPRIGHT)
     phone.wait_for_function("() => document.documentElement.classList.contains('reading')")
     assert 0 <= phone.evaluate(TOPS)[here] < 60
+
+
+# Drawings name their colours, which are tested with them; in the dark, one of each kind.
+ALL = {"include": [[".slides"]], "exclude": [[".slides svg"]]}
+KINDS = (".opening", ".gaps", ".kernel-bench", ".kl-counted", ".answer", ".code", ".figure-player")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_slide_or_in_the_panel(phone, theme):
+    phone.evaluate(
+        """(dark) => {
+            document.documentElement.classList.toggle("dark", dark);
+            for (const one of document.querySelectorAll(".fragment")) one.classList.add("visible");
+        }""",
+        theme == "dark",
+    )
+    dark = {"include": [[kind] for kind in KINDS], "exclude": ALL["exclude"]}
+    found = axe_checks.serious(phone, dark if theme == "dark" else ALL)
+    phone.get_by_role("button", name="Contents and tools").tap()
+    found += axe_checks.serious(phone, ".tools")
+    phone.keyboard.press("Escape")
+    assert not found, found

@@ -64,7 +64,7 @@ def deck(chapter: Chapter, index: str = "") -> str:
         + embedded.styles
         + "".join(f"<style>{sheet}</style>" for sheet in styles),
         body=f'<div class="reveal deck{"" if chapter.ours else " as-written"}" '
-        f'data-index="{escape(index)}"><div class="slides">\n{sections}\n</div></div>\n'
+        f'data-index="{escape(index)}"><div class="slides" role="main">\n{sections}\n</div></div>\n'
         f"{chapter.maths.symbols()}\n{embedded.scripts}\n"
         + "\n".join(f"<script>{_closed(script)}</script>" for script in scripts),
         policy=policy(embedded.policy, [*map(_closed, scripts), *speaker], frames=True),
@@ -170,11 +170,13 @@ def heading(html: str) -> str:
 def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     opening = " opening" if first and slide.level == 1 else ""
     words = heading(slide.title) if chapter.ours else f"<span>{slide.title}</span>"
-    title = f'<h2 class="title">{words}</h2>' if slide.title else ""
+    rank = "h1" if opening else "h2"
+    title = f'<{rank} class="title">{words}</{rank}>' if slide.title else ""
     notes = f'<aside class="notes">{"".join(slide.notes)}</aside>' if slide.notes else ""
     device = f"<span>{escape(chapter.device)}</span>" if chapter.device else ""
     return (
-        f'<section aria-label="{escape(plain(slide.title))}"><div class="sheet{opening}">{title}'
+        f'<section role="group" aria-label="{escape(plain(slide.title))}">'
+        f'<div class="sheet{opening}">{title}'
         f'<div class="body">{"".join(slide.blocks)}</div>'
         f'<div class="sheet-foot"><span>{escape(chapter.title)}</span>{device}'
         f'<span class="sheet-number"></span></div></div>{notes}</section>'

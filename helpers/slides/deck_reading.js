@@ -65,7 +65,10 @@ class Reading {
       this.offer(section);
       section.querySelectorAll("svg").forEach(widen);
       section.querySelectorAll(".kernel-bench").forEach(showBusiest);
-      for (const one of section.querySelectorAll(SCROLLED)) if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+      // What waits for a step has no width yet.
+      for (const one of section.querySelectorAll(SCROLLED)) {
+        if (one.scrollWidth > one.clientWidth || !one.clientWidth) one.tabIndex = 0;
+      }
     }
   }
 
