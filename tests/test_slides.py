@@ -378,7 +378,11 @@ def test_the_chart_of_a_sweep_sets_off_what_is_shown():
     bars = [node for node in picture.iter() if node.tag.endswith("rect")]
     heights = [float(bar.get("height")) for bar in bars]
     assert heights[0] == pytest.approx(4 * heights[1], rel=0.02) and heights[2] == 1
-    assert [bar.get("fill") for bar in bars] == ["#b2d5e8", "#0072b2", "#b2d5e8"]
+    fills = [
+        f"var(--fig-{name}, {value})"
+        for name, value in (("blue-fill", "#b2d5e8"), ("blue", "#0072b2"))
+    ]
+    assert [bar.get("fill") for bar in bars] == [fills[0], fills[1], fills[0]]
     assert "shared loads, wavefronts: 20" in made[1] and "cannot run" in made[2]
 
 
