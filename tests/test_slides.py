@@ -166,6 +166,34 @@ def test_slides_notes_and_hidden_cells(tmp_path):
     assert "secrets_of_setup" in whole and "<summary>Set-up</summary>" in whole
 
 
+def test_authors_date_title_and_logo_are_those_of_the_metadata(tmp_path):
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 2 1"/>'
+    (tmp_path / "logo.svg").write_bytes(drawing)
+    said = {
+        "title": "Heat & flow", "authors": [{"name": "A. Müller"}, {"name": "B. <Cho>"}],
+        "date": "12 May 2026", "logo": "logo.svg",
+    }  # fmt: skip
+    book = notebook(markdown("# Things\n\nWords."), markdown("## More"))
+    book.metadata.update(said)
+    made = chapter(Executed(book, {}, "", {}), "02_things", tmp_path, whole=True)
+    line = '<p class="byline">A. Müller, B. &lt;Cho&gt; · 12 May 2026</p>'
+    image = f'src="data:image/svg+xml;base64,{base64.b64encode(drawing).decode()}"'
+    for html in (deck.deck(made), reading_page(made)):
+        assert "<title>Heat &amp; flow</title>" in html and not made.warnings
+        assert html.count(line) == html.count(image) == 1
+        opening = html[html.index("<h1") :]
+        assert 0 < opening.index("Heat &amp; flow") < opening.index(line) < opening.index("Things")
+        assert len(re.findall(r"<h1\b", html)) == 1
+
+    book.metadata.update(title="Things", author="C. Writer", logo="none.png", date="")
+    del book.metadata["authors"]
+    made = chapter(Executed(book, {}, "", {}), "02_things", tmp_path)
+    assert [slide.title for slide in made.slides] == ["Things", "More"]
+    [warning] = made.warnings
+    assert "02_things" in warning and "none.png" in warning and "no such file" in warning
+    assert '<p class="byline">C. Writer</p>' in deck.deck(made)
+
+
 def made_cells():
     return markdown("# Things"), code("import secrets_of_setup", "skip", "hide-input")
 

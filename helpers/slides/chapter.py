@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from .code import highlight
 from .course import Course, course
 from .execute import Executed, where
+from .front import Front, front
 from .gaps import MAGIC, with_gaps
 from .maths import Maths
 from .outputs import Outputs
@@ -47,7 +48,7 @@ class Chapter:
 
     Attributes:
         name: of the notebook's file, without its ending.
-        title: the chapter's, as plain text.
+        title: the chapter's, as plain text: that of the metadata, or else the first heading.
         device: what ran the kernels.
         slides: in order.
         outputs, maths: what the page has to hold besides.
@@ -56,6 +57,7 @@ class Chapter:
         warnings: what could not be shown, each with its cell.
         ours: whether the notebook is one of this course; of any other nothing is moved out of
             sight, and its headings are left as they are.
+        front: authors, date and logo for the opening slide.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Chapter:
     course: Course = Course()
     warnings: list[str] = field(default_factory=list)
     ours: bool = True
+    front: Front = Front()
 
 
 def chapter(executed: Executed, name: str, folder: Path, *, whole: bool = False) -> Chapter:
@@ -120,10 +123,14 @@ class _Taker:
         for self._number, cell in enumerate(cells):
             self._add(cell, made.get(self._number, []))
         slides = self._slides
-        title = next((plain(one.title) for one in slides if one.title), "") or self._name
+        faults: list[str] = []
+        own = front(self._executed.notebook, self._folder, faults.append)
+        _open(slides, own, self._name)
+        title = own.title or next((plain(one.title) for one in slides if one.title), "")
         return Chapter(
-            self._name, title, self._executed.device, slides, self._outputs, self._maths,
-            self._executed.widgets, course(self._executed.notebook), self._said(), ours=self._ours,
+            self._name, title or self._name, self._executed.device, slides, self._outputs,
+            self._maths, self._executed.widgets, course(self._executed.notebook),
+            [*(f"{self._name}: {fault}" for fault in faults), *self._said()], self._ours, own,
         )  # fmt: skip
 
     def _warn(self, text: str) -> None:
@@ -206,6 +213,15 @@ class _Taker:
                 html = f"<details><summary>Result</summary>{html}</details>"
             waits = " fragment" if answers and not self._whole else fragment
             slide.blocks.append(f'<div class="block {shown.kind}{waits}" data-output>{html}</div>')
+
+
+def _open(slides: list[Slide], own: Front, name: str) -> None:
+    """Have a slide for what the metadata says, where the first one is none that opens with it."""
+    first = slides[0] if slides else Slide()
+    opens = first.level == 1 and bool(first.title)
+    other = own.title and " ".join(unescape(plain(first.title)).split()) != own.title
+    if any(own) and (other or not opens):
+        slides.insert(0, Slide(escape(own.title or name, quote=False), level=1))
 
 
 def _type(cell: NotebookNode) -> str | None:

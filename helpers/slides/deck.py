@@ -14,6 +14,7 @@ from helpers.figures.player_page import Embedded, Shown, embed_shown
 
 from . import fonts
 from .chapter import Chapter, Slide, plain
+from .front import Front
 
 _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
@@ -174,10 +175,12 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     title = f'<{rank} class="title">{words}</{rank}>' if slide.title else ""
     notes = f'<aside class="notes">{"".join(slide.notes)}</aside>' if slide.notes else ""
     device = f"<span>{escape(chapter.device)}</span>" if chapter.device else ""
+    own = chapter.front if opening else Front()
+    byline = f'<div class="block prose">{own.byline_html()}</div>' if own.byline else ""
     return (
         f'<section role="group" aria-label="{escape(plain(slide.title))}">'
-        f'<div class="sheet{opening}">{title}'
-        f'<div class="body">{"".join(slide.blocks)}</div>'
+        f'<div class="sheet{opening}">{own.logo_html()}{title}'
+        f'<div class="body">{byline}{"".join(slide.blocks)}</div>'
         f'<div class="sheet-foot"><span>{escape(chapter.title)}</span>{device}'
         f'<span class="sheet-number"></span></div></div>{notes}</section>'
     )

@@ -1,0 +1,70 @@
+"""What a notebook's metadata says for its opening slide: title, authors, date and logo.
+
+The first three are nbformat's own; a logo is a file beside the notebook:
+
+    "title": "Heat conduction", "authors": [{"name": "A. Teacher"}], "date": "12 May 2026",
+    "logo": "images/faculty.svg"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+from .carried import Carrier
+
+
+class Front(NamedTuple):
+    """An opening slide's own words; empty where the notebook does not say.
+
+    Attributes:
+        title: as plain text.
+        byline: authors and date, as plain text.
+        logo: the image, as a data address.
+    """
+
+    title: str = ""
+    byline: str = ""
+    logo: str = ""
+
+    def byline_html(self) -> str:
+        """The line under the title."""
+        return f'<p class="byline">{escape(self.byline)}</p>' if self.byline else ""
+
+    def logo_html(self) -> str:
+        """The image in the corner."""
+        return f'<img class="logo" alt="Logo" src="{escape(self.logo)}">' if self.logo else ""
+
+
+def front(notebook: NotebookNode, folder: Path, warn: Callable[[str], None]) -> Front:
+    """What the metadata says.
+
+    Args:
+        notebook: read or executed.
+        folder: where the logo's address starts.
+        warn: told that there is no such logo, in a sentence.
+    """
+    said = notebook.metadata
+    authors = said.get("authors") or said.get("author") or []
+    names = ", ".join(filter(None, map(_name, authors if isinstance(authors, list) else [authors])))
+    date = " ".join(str(said.get("date") or "").split())
+    logo, fault = "", ""
+    if url := str(said.get("logo") or ""):
+        content, fault = Carrier(folder).content(url)
+        if content and not content.startswith("data:image/"):
+            content, fault = None, "it is no image"
+        logo = content or ""
+        if not logo:
+            warn(f"the logo {url} is not shown: {fault}")
+    title = " ".join(str(said.get("title") or "").split())
+    return Front(title, " · ".join(filter(None, (names, date))), logo)
+
+
+def _name(author: object) -> str:
+    """An author's name, who is a dictionary in nbformat's schema and a string in many notebooks."""
+    name = author.get("name", "") if isinstance(author, dict) else author
+    return " ".join(str(name or "").split())
