@@ -9,11 +9,13 @@ import json
 import re
 import xml.etree.ElementTree as ET
 
+import ipywidgets
 import numpy as np
 import pytest
 import traitlets
+from IPython.core.formatters import DisplayFormatter
 
-from helpers.figures import palette, parts
+from helpers.figures import interacting, palette, parts
 from helpers.figures.dot_product import DotProduct
 from helpers.figures.draw import Canvas, Frame, literal, number, text_width
 from helpers.figures.player import Player, as_frames
@@ -149,6 +151,26 @@ def test_the_still_of_a_dot_product_has_its_number():
 def states_of(page: str) -> list[dict]:
     packed = re.search(r'id="figure-states">([^<]+)<', page)[1]
     return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def test_what_is_interact_is_saved_as_html_as_well():
+    formatter = DisplayFormatter()
+    interacting.add_to(formatter)
+    made = ipywidgets.interactive(
+        lambda size, way, of: Player([Frame(square(f"{way} {size * of}"), "A <caption>")]),
+        size=(1, 9), way={"by rows": "rows", "by columns": "columns"}, of=ipywidgets.fixed(2),
+    )  # fmt: skip
+    for size, label, shows in ((5, "by rows", "rows 10"), (7, "by columns", "columns 14")):
+        made.children[0].value = size
+        made.children[1].label = label
+        data = formatter.format(made)[0]
+        assert data[WIDGET]["model_id"] == made.model_id
+        settings, figure = data["text/html"].split("</p>", 1)
+        assert (
+            settings.endswith(f"size = {size} · way = {label}</small>") and "<script" not in figure
+        )
+        assert texts(base64.b64decode(re.search(r"base64,([^\"]+)", figure)[1]).decode()) == [shows]
+        assert "A &lt;caption&gt;" in figure
 
 
 def test_the_page_holds_every_player():

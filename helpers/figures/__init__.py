@@ -1,5 +1,6 @@
 """Figures of the chapters: functions of parameters and of a kernel's own run."""
 
+from . import interacting
 from .charts import memory_chart
 from .drawing import Drawing, Markup
 from .multiprocessors import multiprocessors
@@ -16,3 +17,5 @@ __all__ = [
     "sectors",
     "thread_map",
 ]
+
+interacting.register()
