@@ -56,7 +56,7 @@ CELLS = [
     ("code", "Player([frame(n) for n in range(4)], name='Dots', interval=300)"),
     ("markdown", "What the speaker alone has: $k$.", "notes"),
     ("markdown", "What is said **after** it. " + 30 * "Words enough to take some lines. "),
-    ("markdown", "## Read: a kernel"),
+    ("markdown", "## Read: a kernel\n\n<span class=\"on-screen\">Play it.</span> Kernels add."),
     ("code", ADD),
     ("code", "add.show(add.count(4, 32, (a, b, c, 100)))"),
     ("markdown", "## Tweak: a setting"),
@@ -142,6 +142,7 @@ def test_what_stands_on_which_slide(made, browser):
         shown = re.findall(r"^\s*value_(\d+) = ", everything, re.M)
         assert shown == [str(n) for n in range(23)]
         assert everything.count("import numpy") == 0  # set-up
+        assert everything.count("Play it.") == 1  # and not on paper, see below
         assert "What the speaker alone has" not in everything
         squares = re.findall(r"^(\d+)\t([\d,]+)$", everything, re.M)
         assert [(str(n), f"{n * n:,}") for n in range(25)] == squares[-25:]
@@ -205,6 +206,8 @@ def test_the_deck_is_printed_one_page_a_slide(made, browser):
             == page.evaluate("Reveal.getTotalSlides()")
         )
     everything = "\n".join(pages)
+    # What asks to press something stands on the screen alone.
+    assert "Kernels add." in everything and "Play it." not in everything
     # A player at its last step, an answer and what is long, each in its place and once.
     assert everything.count("Step 3.") == 1 and "Step 0." not in everything
     assert everything.count("Because") == everything.count("forty-two") == 1

@@ -5,6 +5,10 @@
 
 In a notebook the comments are not seen. In Markdown a line that begins with a comment is not
 formatted: at the start of a paragraph the comment has a line of its own.
+
+What asks to play or to point is left out where a deck or a page is printed:
+
+    <span class="on-screen">Play it, or step with the arrow keys.</span>
 """
 
 from __future__ import annotations
