@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import clicker
 import paper_checks
 import pointer_checks
-import rehearsal
 
 LEAST = 18  # pixels of text in a frame of 1280 x 720, in figures too
 # What may be smaller, and why: every other text is measured, wherever it stands.
@@ -232,8 +232,8 @@ def check(browser, path: Path) -> dict:
             if slide["playable"]:
                 scrub(page, slide["number"])
                 counted["players"] += 1
-        rehearsal.keys(page, lambda key, times: page.keyboard.press(key))
-        rehearsal.rehearse(page, rehearsal.sender(page))
+        clicker.keys(page, lambda key, times: page.keyboard.press(key))
+        clicker.rehearse(page, clicker.sender(page))
         points(page, counted)
         assert paper_checks.check(page) == counted["slides"]
     return counted
@@ -286,7 +286,7 @@ def check_in_firefox(firefox, path: Path) -> None:
     for click in (firefox.click, firefox.tap):
         kinds, dead = pointer_checks.dead(firefox, click)
         assert "turn" in kinds and not dead, (path.name, dead)
-    rehearsal.keys(firefox, firefox.press)
+    clicker.keys(firefox, firefox.press)
     assert not firefox.troubles, firefox.troubles
 
 

@@ -411,9 +411,10 @@ def test_what_stops_make_stops_the_hub_and_its_proxy(tmp_path, number):
     assert recipe[1].startswith("exec ")  # or a shell would stand between make and it
     write(tmp_path / "work.py", WORK)
     write(tmp_path / "Makefile", f"hub:\n\t@exec {sys.executable} work.py $(ARGS)\n")
-    # SIGINT is ignored, as in the background of a shell.
+    # SIGINT is ignored, as in the background of a shell. A make under another names its folder.
     make = subprocess.Popen(
-        ["make", "hub"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        ["make", "--no-print-directory", "hub"], cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )  # fmt: skip
     proxy = int(make.stdout.readline())

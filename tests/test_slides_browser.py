@@ -6,11 +6,11 @@ import copy
 import re
 from pathlib import Path
 
+import clicker
 import deck_checks
 import nbformat
 import paper_checks
 import pytest
-import rehearsal
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from helpers.slides import build
@@ -111,9 +111,9 @@ def test_a_deck_of_everything_stands_up(made, browser):
     counted = deck_checks.check(browser, deck)
     with deck_checks.opened(browser, deck) as page:
         press = lambda key, times: [page.keyboard.press(key) for _ in range(times)]  # noqa: E731
-        assert rehearsal.keys(page, press) == list(rehearsal.HELD)
-        assert rehearsal.rehearse(page, press) > 2 * counted["slides"]
-        assert rehearsal.tab(page, press) >= 5
+        assert clicker.keys(page, press) == list(clicker.HELD)
+        assert clicker.rehearse(page, press) > 2 * counted["slides"]
+        assert clicker.tab(page, press) >= 5
     assert counted["players"] == 2 and counted["settings"] == 6 and counted["turned"] >= 6
     assert "A chapter with" in counted["device"] and "simulator" in counted["device"]
     assert (
