@@ -31,12 +31,17 @@ _BEGIN = f"""(() => {{
     const steps = player?.dataset.keyFrames?.split(" ") ?? [null];
     const at = (step) => step === null ? "" : `${{Number(step) + 1}} / ${{total}}`;
     const answers = [...section.querySelectorAll(".fragment:not(.key-frame)")];
-    const before = answers.filter((one) => player &&
-      (one.compareDocumentPosition(player) & Node.DOCUMENT_POSITION_FOLLOWING)).length;
-    for (let n = 0; n < before; n++) expected.push([number + 1, at(steps[0]), n]);
-    for (const step of steps) expected.push([number + 1, at(step), before]);
+    // What has one number comes in one step, as the lines of a listing do.
+    const numbers = [...new Set(answers.map((one) => Number(one.dataset.fragmentIndex)))];
+    const till = numbers.sort((a, b) => a - b).map((last) =>
+      answers.filter((one) => Number(one.dataset.fragmentIndex) <= last));
+    const before = till.filter((group) => player &&
+      (group.at(-1).compareDocumentPosition(player) & Node.DOCUMENT_POSITION_FOLLOWING)).length;
+    const count = (n) => (n ? till[n - 1].length : 0);
+    for (let n = 0; n < before; n++) expected.push([number + 1, at(steps[0]), count(n)]);
+    for (const step of steps) expected.push([number + 1, at(step), count(before)]);
     const last = at(steps.at(-1));
-    for (let n = before; n < answers.length; n++) expected.push([number + 1, last, n + 1]);
+    for (let n = before; n < till.length; n++) expected.push([number + 1, last, count(n + 1)]);
   }});
   return expected;
 }})()"""

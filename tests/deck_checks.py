@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import clicker
+import deck_measures
 import paper_checks
 import pointer_checks
 
@@ -227,6 +228,7 @@ def check(browser, path: Path) -> dict:
         assert counted["ready"] < 8000
         slides_of = page.evaluate(ALL)
         judge(path, slides_of, counted)
+        counted["measured"] = deck_measures.judged(page.evaluate(deck_measures.MEASURES))
         assert not (still := page.evaluate(PLAY)), still
         for slide in slides_of:
             if slide["playable"]:
@@ -261,7 +263,7 @@ def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
             assert (round(found["width"]), round(found["height"])) == (1280, 720), whole
             assert not found["over"] and not found["small"] and not found["scrolls"], whole
             assert not found["covered"], whole
-            assert found["figures"] <= 1 and found["lines"] <= 10, whole
+            assert found["figures"] <= 1 and found["lines"] <= 24, whole
         for bench in slide["benches"]:
             assert bench["names"] and not bench["bad"] and bench["views"] == 3, (said, bench)
             assert bench["different"]["head"] == bench["count"] > 1, (said, bench)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +43,7 @@ MEASURES = r"""() => [...document.querySelectorAll(".slides > section")].map((se
     sizes: [...sheet.classList].slice(1).join(" "),
   };
 })"""
+ALLOWED = 1.0  # of the minutes that a chapter promises
 FULL = 0.4  # what fills less of its slide is no slide
 
 
@@ -71,6 +74,31 @@ def judged(found: list[dict]) -> Measured:
         [line for one in found for line in one["broken"]],
         [n for n, one in enumerate(found, 1) if one["codeAlone"]],
     )
+
+
+# Of each chapter's deck, at most so many slides that are hardly filled, and broken lines of code.
+SPARSE = {
+    "00": 1, "01": 2, "02": 1, "03": 2, "04": 2, "05": 2, "06": 1, "07": 2, "08": 1, "09": 1,
+}  # fmt: skip
+BROKEN = {"03": 2, "04": 2, "05": 2, "06": 2, "07": 2}  # in the sources of benches
+assert sum(SPARSE.values()) <= 15 and sum(BROKEN.values()) <= 10
+
+
+def judge_chapter(notebook: Path, found: Measured) -> None:
+    """A chapter's deck is well filled, and can be shown in the time that it promises.
+
+    As TEACHING.md has it: 1½ minutes a slide and 3 more for each experiment. Exercises have a time
+    of their own.
+    """
+    number, book = notebook.stem[:2], json.loads(notebook.read_text("utf-8"))
+    assert len(found.sparse) <= SPARSE[number], found.sparse
+    assert len(found.broken) <= BROKEN.get(number, 0), found.broken
+    assert not found.alone, found.alone
+    texts = "".join("".join(cell["source"]) + "\n" for cell in book["cells"])
+    experiments = len(re.findall(r"^## (?:Tweak|Try)", texts, re.M))
+    exercises = len(re.findall(r"^## Exercise", texts, re.M))
+    minutes = 1.5 * (found.slides - exercises) + 3 * experiments
+    assert minutes <= ALLOWED * book["metadata"]["course"]["minutes"], minutes
 
 
 def main(folder: Path, each: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import clicker
 import deck_checks
+import deck_measures
 import nbformat
 import paper_checks
 import pytest
@@ -58,7 +59,7 @@ CELLS = [
     ("markdown", "What is said **after** it. " + 30 * "Words enough to take some lines. "),
     ("markdown", "## Read: a kernel\n\n<span class=\"on-screen\">Play it.</span> Kernels add."),
     ("code", ADD),
-    ("code", "add.show(add.count(4, 32, (a, b, c, 100)))"),
+    ("code", "add.show(add.count(4, 32, (a, b, c, 100)), mark=['const int i', 'c[i] ='])"),
     ("markdown", "## Tweak: a setting"),
     ("code", DRAW),
     ("markdown", "## Tweak: text"),
@@ -155,6 +156,45 @@ def test_what_stands_on_which_slide(made, browser):
         assert page.locator(".present .sheet-number").inner_text().split(" / ")[1] == str(
             page.evaluate("Reveal.getTotalSlides()")
         )
+
+
+# The lines of the listing in sight, by number.
+IN_SIGHT = """[...document.querySelectorAll(".present .body .kl-row .kl-n")].filter(
+  (cell) => /\\d/.test(cell.textContent) && cell.checkVisibility({ visibilityProperty: true })
+).map((cell) => Number(cell.textContent))"""
+
+
+def test_marked_lines_come_first_and_code_is_folded(made, browser):
+    deck, _ = made
+    source = (ROOT / "kernels/00_vector_add.cu").read_text().split("\n")
+    marked = [next(n for n, line in enumerate(source, 1) if text in line)
+              for text in ("const int i", "c[i] =")]  # fmt: skip
+    with deck_checks.opened(browser, deck) as page:
+        page.evaluate(
+            """Reveal.slide([...document.querySelectorAll(".slides > section")].findIndex(
+                (one) => one.querySelector(".body .kernel-listing")), 0, -1)"""
+        )
+        steps = [page.evaluate(IN_SIGHT)]
+        place = page.evaluate("Reveal.getIndices().h")
+        for _ in range(2):
+            page.keyboard.press("ArrowRight")
+            steps.append(page.evaluate(IN_SIGHT))
+        assert page.evaluate("Reveal.getIndices().h") == place
+        assert steps[:2] == [marked[:1], marked] and len(steps[2]) > 8
+        # The call for the listing says nothing to the class: a key shows it, and hides it again.
+        panel = page.locator(".present .code-panel")
+        button = page.locator(".present .show-code")
+        assert not panel.is_visible() and button.get_attribute("aria-expanded") == "false"
+        page.keyboard.press("c")
+        assert "add.show(" in panel.inner_text()
+        assert button.get_attribute("aria-expanded") == "true"
+        page.keyboard.press("Escape")
+        assert not panel.is_visible() and not page.evaluate("Reveal.isOverview()")
+        button.click()
+        assert panel.is_visible()
+        page.keyboard.press("PageDown")
+        page.keyboard.press("PageUp")
+        assert not page.locator(".code-panel:visible").count()
 
 
 def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
@@ -270,5 +310,6 @@ def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, firefox, e
     [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None, run=executed)
     counted = deck_checks.check(browser, deck)
     assert counted["slides"] >= 15
+    deck_measures.judge_chapter(notebook, counted["measured"])
     if firefox is not None:
         deck_checks.check_in_firefox(firefox, deck)

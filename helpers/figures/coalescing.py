@@ -13,7 +13,7 @@ import numpy as np
 from helpers.simulator.counters import global_sectors
 from helpers.simulator.report import Report
 
-from .draw import LARGE, NORMAL, SMALL, SMALLEST, Canvas, Frame, text_width
+from .draw import LARGE, NORMAL, SMALL, Canvas, Frame, text_width
 from .events import LANES, WORD, WarpAccess, warp_access
 from .parts import SECTOR_BYTES
 from .runs import Run, launch, pieces, small_integers
@@ -175,8 +175,8 @@ class _Panel:
         canvas.text(_LEFT, self.top + 20, self.view.title.replace("_", "\\_"), size=18, bold=True)
         code = self.view.code
         room = 896 - text_width(self.view.title, 18)
-        if code and text_width(code, SMALLEST, mono=True) <= room:
-            canvas.text(960 - 12, self.top + 20, code, size=SMALLEST, mono=True, anchor="end",
+        if code and text_width(code, SMALL, mono=True) <= room:
+            canvas.text(960 - 12, self.top + 20, code, size=SMALL, mono=True, anchor="end",
                         fill="muted")  # fmt: skip
         self._lanes(canvas, first, last)
         self._sectors(canvas, first, last)
@@ -211,13 +211,13 @@ class _Panel:
                 for word in words:
                     asked.setdefault(word, []).append(lane)
         if not labelled:
-            canvas.text(_LEFT - 8, top + 15, "sectors", size=SMALLEST, anchor="end")
+            canvas.text(_LEFT - 8, top + 15, "sectors", size=SMALL, anchor="end")
         for place, sector in enumerate(self.sectors):
             x = _LEFT + place % _PER_ROW * (_WORDS * _WORD + _GAP)
             y = top + place // _PER_ROW * pitch + (20 if labelled else 0)
             self._sector(canvas, x, y, height, sector, asked, first, last)
             if labelled:
-                canvas.text(x, y - 6, self._name(sector), size=SMALLEST, fill="muted", mono=True)
+                canvas.text(x, y - 6, self._name(sector), size=SMALL, fill="muted", mono=True)
 
     def _sector(self, canvas, x, y, height, sector, asked, first, last) -> None:
         words = range(sector * _WORDS, (sector + 1) * _WORDS)

@@ -21,8 +21,8 @@ WIDTH = 960  # of a figure; on a slide it is shown a fifth larger
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
 MONO = "var(--fig-mono, monospace)"
 SMALLEST = 15
-_LOWERED = 12  # of an index beside a letter
-SMALL, NORMAL, LARGE = 15, 16, 20
+_LOWERED = 15  # of an index beside a letter; on a slide it is a fifth larger
+SMALL, NORMAL, LARGE = 16, 16, 20
 _ANCHORS = ("start", "middle", "end")
 
 
@@ -265,7 +265,7 @@ def _lowered(text: str, size: float) -> str:
         if not plain:
             continue
         if lowered or shift:
-            smaller = {"font-size": _n(max(_LOWERED, 0.72 * size))} if lowered else None
+            smaller = {"font-size": _n(max(_LOWERED, 0.75 * size))} if lowered else None
             plain = TSpan(text=plain, dy=_n(shift) if shift else None, extra=smaller).as_str()
         out.append(plain)
         below += shift

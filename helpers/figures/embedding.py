@@ -162,14 +162,15 @@ def _chips(canvas, tokens, ids, stage: int, current: int | None) -> list[tuple[f
         look = {"fill": "vermillion-fill", "stroke": "vermillion", "weight": 3}
         look = look if number == current else {"fill": "faint", "stroke": "grid"}
         canvas.rect(x, _TOKENS_Y - 17, width, 34, r=8, **look)
-        size = max(SMALLEST, 18 * min(1.0, (width - 8) / text_width(token, 18)))
+        least = SMALL if shrink == 1 else SMALLEST
+        size = max(least, 18 * min(1.0, (width - 8) / text_width(token, 18)))
         name_shown = literal(shortened(token, width - 4, size))
         canvas.text(x + width / 2, _TOKENS_Y + 6, name_shown, size=size, anchor="middle")
         if stage > 1:
             canvas.line(x + width / 2, _TOKENS_Y + 17, x + width / 2, _IDS_Y - 13, stroke="grid")
             bold = number == current
             at = (x + width / 2, _IDS_Y + 5)
-            canvas.text(*at, str(name), size=SMALL, anchor="middle", mono=True, bold=bold)
+            canvas.text(*at, str(name), size=least, anchor="middle", mono=True, bold=bold)
         ends.append((x + width / 2, _IDS_Y + 11))
         x += width + gap
     return ends

@@ -14,7 +14,7 @@ from svg import G, Path, Style, Text
 from helpers.simulator.tensor_cores import fragment_layout
 
 from .chunks import ranges
-from .draw import MONO, SMALL, SMALLEST, Canvas, Frame, text_width
+from .draw import MONO, SMALL, Canvas, Frame, text_width
 from .events import LANES
 from .palette import colour
 from .parts import Grid
@@ -84,7 +84,7 @@ def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
     canvas.text(_LEFT + 340, 24, f"t = lane % 4 = {t}", size=18, mono=True)
     names = {"yellow": "yellow-fill"} | {name: name for name in ("paper", "grid", "muted", "ink")}
     colours = {name: colour(of) for name, of in names.items()}
-    canvas.add(Style(text=_RULES.format(mono=MONO, size=SMALLEST, **colours)))
+    canvas.add(Style(text=_RULES.format(mono=MONO, size=SMALL, **colours)))
     grids, x = [], _LEFT
     for operand in found:
         rows, columns = operand.shape
@@ -104,7 +104,7 @@ def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
 
 
 def _margins(canvas: Canvas, grid: Grid) -> None:
-    look = {"size": SMALLEST, "fill": "muted", "mono": True}
+    look = {"size": SMALL, "fill": "muted", "mono": True}
     for row in range(0, grid.rows, 2):
         canvas.text(grid.x - 6, grid.centre(row)[1] + 4.5, str(row), anchor="end", **look)
     for column in range(0, grid.columns, 2):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .draw import NORMAL, SMALL, SMALLEST, Canvas, number, text_width
+from .draw import NORMAL, SMALL, Canvas, number, text_width
 from .palette import HUES
 
 BANKS = 32
@@ -310,12 +310,12 @@ def banks(
         for row, label in enumerate(list(found)[:count]):
             bx, by, bw, bh = grid.box(row, bank)
             canvas.rect(bx + 1, by + 1, bw - 2, bh - 2, r=3, fill=f"{name}-fill", stroke=name)
-            if text_width(label, SMALLEST, mono=True) <= bw - 3:
+            if text_width(label, SMALL, mono=True) <= bw - 3:
                 at = (bx + bw / 2, by + bh / 2 + 4.5)
-                canvas.text(*at, label, size=SMALLEST, anchor="middle", mono=True)
+                canvas.text(*at, label, size=SMALL, anchor="middle", mono=True)
         if len(found) > 1:
             at = (grid.centre(0, bank)[0], y - 6)
-            canvas.text(*at, f"{len(found)}×", size=SMALLEST, anchor="middle", bold=True, fill=name)
+            canvas.text(*at, f"{len(found)}×", size=SMALL, anchor="middle", bold=True, fill=name)
     last_row = grid._replace(y=grid.bottom - row_height, rows=1)
     _labels(canvas, last_row, [str(bank) for bank in range(BANKS)], below=True)
     if title:
@@ -337,7 +337,7 @@ def legend(
 
 def _labels(canvas: Canvas, grid: Grid, texts: Sequence[str], below: bool = False) -> None:
     """A text for each cell of a row: inside where all fit, otherwise below, as many as fit."""
-    widest = max((text_width(text, SMALLEST, mono=True) for text in texts), default=0)
+    widest = max((text_width(text, SMALL, mono=True) for text in texts), default=0)
     inside = not below and widest <= grid.cell_width - 6
     step = 1
     while not inside and widest + 4 > step * grid.cell_width:
@@ -345,5 +345,5 @@ def _labels(canvas: Canvas, grid: Grid, texts: Sequence[str], below: bool = Fals
     for column in range(0, grid.columns, step):
         x, y = grid.centre(0, column)
         y = y + 4.5 if inside else grid.bottom + 15
-        look = {"size": SMALLEST, "anchor": "middle", "mono": True}
+        look = {"size": SMALL, "anchor": "middle", "mono": True}
         canvas.text(x, y, texts[column], **look, fill="ink" if inside else "muted")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .draw import LARGE, SMALL, SMALLEST, Canvas, number, text_width
+from .draw import LARGE, SMALL, Canvas, number, text_width
 from .palette import hue
 from .parts import Grid
 
@@ -108,16 +108,14 @@ def _row(canvas: Canvas, state: State) -> Grid:
         look = {"anchor": "middle", "mono": True}
         if text_width(max(texts, key=len), size, mono=True) <= width:
             canvas.text(x + w / 2, y + _CELL / 2 + 0.36 * size, text, size=size, bold=True, **look)
-        canvas.text(x + w / 2, y - 7, str(index), size=SMALLEST, fill="muted", **look)
+        canvas.text(x + w / 2, y - 7, str(index), size=SMALL, fill="muted", **look)
     return grid
 
 
 def _threads(canvas: Canvas, state: State) -> Grid:
     grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 14, 1, state.threads)
     canvas.text(_LEFT - 12, grid.y + 17, "registers", size=SMALL, anchor="end")
-    canvas.text(
-        _LEFT - 12, grid.y + 41, state.name, size=SMALLEST, anchor="end", mono=True, bold=True
-    )
+    canvas.text(_LEFT - 12, grid.y + 41, state.name, size=SMALL, anchor="end", mono=True, bold=True)
     box = min(132.0, grid.cell_width - 8)
     busy = {thread for _, thread in state.reading}
     for thread in range(state.threads):
@@ -168,7 +166,7 @@ def _words(
         canvas.rect(middle - box / 2, y, box, _CELL - 4, r=4, **look)
         if numbered:
             canvas.text(
-                middle - box / 2 + 5, y + 20, str(word), size=SMALLEST, fill="muted", mono=True
+                middle - box / 2 + 5, y + 20, str(word), size=SMALL, fill="muted", mono=True
             )
         if word in words:
             text = text_of(words[word])
@@ -190,8 +188,8 @@ def _arrows(
 
 
 def _fitting(text: str, room: float, largest: int) -> int:
-    """The largest size in which monospaced text fits, 15 at least."""
-    for size in range(largest, SMALLEST, -1):
+    """The largest size in which monospaced text fits, 16 at least."""
+    for size in range(largest, SMALL, -1):
         if text_width(text, size, mono=True) <= room:
             return size
-    return SMALLEST
+    return SMALL

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .draw import SMALL, SMALLEST, Canvas, Frame, number, telling
+from .draw import SMALL, Canvas, Frame, number, telling
 from .plane import spacing
 
 KEYS = 8
@@ -15,7 +15,7 @@ _BINS = 41
 _LEFT, _RIGHT = (150, 340), (540, 400)  # x and width of the two columns of charts
 _ROWS, _HEIGHT = (58, 250), 126
 _NARROW = 4.0  # the axis after dividing by √d, where σ is 1
-_AXIS = {"size": SMALLEST, "anchor": "middle", "fill": "muted"}
+_AXIS = {"size": SMALL, "anchor": "middle", "fill": "muted"}
 _TABLE = (
     ("d", 80, "ink"),
     ("√d", 110, "ink"),
@@ -129,7 +129,7 @@ def _softmax(canvas: Canvas, y: float, values: np.ndarray, hue: str) -> None:
     for key, weight in enumerate(weights):
         middle, top = x + (key + 0.5) * bar, base - weight * _HEIGHT
         canvas.rect(middle - bar / 2 + 5, top, bar - 10, base - top, fill=hue, stroke="none")
-        look = {"size": SMALLEST, "anchor": "middle", "mono": True}
+        look = {"size": SMALL, "anchor": "middle", "mono": True}
         canvas.text(middle, top - 5, f"{weight:.2f}", **look)
         canvas.text(middle, base + 18, _short(values[key]), **look, fill="muted")
 

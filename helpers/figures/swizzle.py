@@ -15,7 +15,7 @@ from svg import G, Text
 from helpers.kernels import load_kernel
 from helpers.simulator.report import Report
 
-from .draw import MONO, NORMAL, SMALL, SMALLEST, Canvas, Frame
+from .draw import MONO, NORMAL, SMALL, Canvas, Frame
 from .events import by_block
 from .palette import colour, hue
 from .parts import Grid, outline
@@ -207,19 +207,19 @@ class _Film:
             [grid.box(r, c) for r in range(self.size) for c in range(self.size)],
             stroke="grid", dash="3 3",
         )  # fmt: skip
-        look = {"size": SMALLEST, "fill": "muted", "mono": True}
+        look = {"size": SMALL, "fill": "muted", "mono": True}
         for n in range(self.size if across else 0):
             canvas.text(grid.centre(0, n)[0], grid.y - 8, str(n), anchor="middle", **look)
             canvas.text(grid.x - 8, grid.centre(n)[1] + 4, str(n), anchor="end", **look)
         if across:
-            canvas.text(grid.x, grid.y - 25, across, size=SMALLEST, fill="muted")
+            canvas.text(grid.x, grid.y - 25, across, size=SMALL, fill="muted")
         if down:
-            canvas.text(grid.x - 24, grid.y + grid.height / 2, down, size=SMALLEST, fill="muted",
+            canvas.text(grid.x - 24, grid.y + grid.height / 2, down, size=SMALL, fill="muted",
                         anchor="middle", turn=90)  # fmt: skip
 
     def _elements(self, canvas: Canvas, grid: Grid, there: dict, faint: bool = False) -> None:
         """Elements (row, column) in cells: coloured by column, labelled with both."""
-        size = NORMAL if self.size <= 4 else SMALLEST
+        size = NORMAL if self.size <= 4 else SMALL
         for number in range(self.size):
             mine = [grid.box(*at) for at, (_, column) in there.items() if column == number]
             boxes = [(x + 1, y + 1, width - 2, height - 2) for x, y, width, height in mine]
@@ -329,7 +329,7 @@ def _square(canvas: Canvas, grid: Grid, turn: Turn, column: int) -> None:
             name = hue(int(c))
             canvas.cells([grid.box(row, place)], fill=f"{name}-fill" if mine else "faint",
                          stroke=name if mine else "grid")  # fmt: skip
-            size = NORMAL if turn.size <= 4 else SMALLEST
+            size = NORMAL if turn.size <= 4 else SMALL
             x, y = grid.centre(row, place)
             canvas.text(x, y + 0.36 * size, str(c), size=size, bold=bool(mine),
                         fill="ink" if mine else "muted", **look)  # fmt: skip

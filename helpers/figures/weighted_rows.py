@@ -12,7 +12,7 @@ from .softmax_rows import names_of
 
 _COLUMNS = 4
 HEIGHT = 30  # of a cell
-_LEFT, _CELL = 96, (54, HEIGHT)
+_LEFT, _CELL = 96, (53, HEIGHT)
 
 
 def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int = 1) -> list[Frame]:

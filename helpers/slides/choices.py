@@ -178,7 +178,7 @@ def _run(function: Callable, values: Mapping[str, Any], figures: list) -> dict[s
             parts.append(f"<pre>{escape(captured.stdout)}</pre>")
         parts += [_html(output.data) for output in captured.outputs]
         if isinstance(returned, Figure):
-            found["returned"] = _state(returned)
+            found["returned"] = state_of(returned)
             if returned not in figures:
                 returned.close()
         elif returned is not None:
@@ -187,7 +187,7 @@ def _run(function: Callable, values: Mapping[str, Any], figures: list) -> dict[s
             parts.append(_html(data or {"text/plain": repr(returned)}))
     if parts:
         found["html"] = "".join(parts)
-    return found | {"states": [_state(figure) for figure in figures]}
+    return found | {"states": [state_of(figure) for figure in figures]}
 
 
 def _keep_changes(results: list[dict], identities: list[str]) -> None:
@@ -222,7 +222,7 @@ def _figures() -> list:
     return [one for one in list(widgets._instances.values()) if isinstance(one, Figure)]
 
 
-def _state(widget) -> dict[str, Any]:
+def state_of(widget) -> dict[str, Any]:
     """The values that a page knows of a figure."""
     names = [n for n in widget.keys if not n.startswith("_") and n not in _UNSYNCED]
     return {name: getattr(widget, name) for name in names}

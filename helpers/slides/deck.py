@@ -19,17 +19,18 @@ from .front import Front
 _HERE = files(__package__)
 _REVEAL = files("sphinx_revealjs") / "_static/revealjs"
 _SCRIPTS = (
-    "deck_blocks.js", "deck_sheets.js", "deck_foreign.js", "deck_draw.js", "deck_find.js",
-    "deck_tools.js", "deck_reading.js", "deck_print.js", "deck_keys.js",
-    "deck_speaker.js", "deck.js",
+    "deck_blocks.js", "deck_code.js", "deck_sheets.js", "deck_foreign.js", "deck_fill.js",
+    "deck_draw.js", "deck_find.js", "deck_tools.js", "deck_reading.js", "deck_print.js",
+    "deck_keys.js", "deck_speaker.js", "deck.js",
 )  # fmt: skip
 _SHEETS = (
-    "deck.css", "notebook.css", "deck_tools.css", "deck_dark.css", "deck_reading.css", "paper.css",
-    "deck_print.css",
+    "deck.css", "deck_code.css", "notebook.css", "deck_tools.css", "deck_dark.css",
+    "deck_reading.css", "paper.css", "deck_print.css",
 )  # fmt: skip
 _STEPS = "see|read|run|measure|tweak|try|next"
 _STEP_FIRST = re.compile(rf"\A({_STEPS})(?: and ({_STEPS}))?\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
+_RECORDED = re.compile(r"\brecorded\b|H200|RTX \d|\bms\b|milliseconds")
 # Of a widget's state, what only a notebook needs.
 _NOT_FOR_PAGES = {"layout", "tabbable", "tooltip"}
 
@@ -174,7 +175,8 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     rank = "h1" if opening else "h2"
     title = f'<{rank} class="title">{words}</{rank}>' if slide.title else ""
     notes = f'<aside class="notes">{"".join(slide.notes)}</aside>' if slide.notes else ""
-    device = f"<span>{escape(chapter.device)}</span>" if chapter.device else ""
+    source = _source(slide, chapter.device)
+    device = f"<span>{escape(source)}</span>" if source else ""
     own = chapter.front if opening else Front()
     byline = f'<div class="block prose">{own.byline_html()}</div>' if own.byline else ""
     return (
@@ -184,6 +186,14 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
         f'<div class="sheet-foot"><span>{escape(chapter.title)}</span>{device}'
         f'<span class="sheet-number"></span></div></div>{notes}</section>'
     )
+
+
+def _source(slide: Slide, device: str) -> str:
+    """Where a slide's numbers come from: times beside a simulator's counts are recorded ones."""
+    text = plain("".join(slide.blocks))
+    if device.startswith("simulator") and _RECORDED.search(text):
+        return "counts: simulator; times: recorded"
+    return device
 
 
 def _own(name: str) -> str:

@@ -1,6 +1,6 @@
 // The blocks of a slide: taken apart, put in order, and split where they are too long for a sheet.
 
-const LINES = 10; // of code on a sheet
+const LINES = 18; // of code in one piece: a function is cut only if it is longer
 
 const make = (tag, name, ...children) => {
   const made = document.createElement(tag);
@@ -37,9 +37,8 @@ function flatten(body) {
   }
 }
 
-// What a widget is set to stands under its picture. Code that only calls for a listing is for the
-// speaker: the listing says itself what it is.
-function arrange(section, body) {
+// What a widget is set to stands under its picture.
+function arrange(body) {
   for (const settings of body.querySelectorAll(":scope > .settings")) {
     const next = settings.nextElementSibling;
     if (next?.matches(".figure")) next.after(settings);
@@ -52,10 +51,6 @@ function arrange(section, body) {
       figure.classList.add("turned");
       choices.remove();
     }
-  }
-  for (const listing of body.querySelectorAll(":scope > .listing[data-output]")) {
-    const code = listing.previousElementSibling;
-    if (code?.matches(".code") && code.querySelectorAll("pre.lines > span").length <= 4) tell(section, code);
   }
 }
 
@@ -162,29 +157,6 @@ function* split(block) {
       found.push(...(yield* split(part)));
     }
     return found;
-  }
-  if (listings.length === 1) {
-    const [listing] = listings;
-    const table = listing.querySelector(".kl-table");
-    const rows = [...table.querySelectorAll(":scope > .kl-row:not(.kl-headings, .kl-sums)")];
-    const head = table.querySelector(".kl-headings");
-    const sums = table.querySelector(".kl-sums");
-    const texts = rows.map((row) => row.querySelector(".kl-c").textContent);
-    return yield* parts(rows, texts, LINES, (piece, n, count) => {
-      const copy = listing.cloneNode(false);
-      const inner = table.cloneNode(false);
-      if (head) inner.append(head.cloneNode(true));
-      const empty = (row) => !row.querySelector(".kl-c").textContent.trim();
-      while (piece.length > 1 && empty(piece[0])) piece.shift();
-      while (piece.length > 1 && empty(piece.at(-1))) piece.pop();
-      inner.append(...piece);
-      if (sums && n === count - 1) {
-        sums.querySelector(".kl-c").textContent = "sum of all lines";
-        inner.append(sums);
-      }
-      copy.append(listing.querySelector(".kl-title").cloneNode(true), inner);
-      return copy;
-    });
   }
   const list = yield* splitList(block);
   if (list.length > 1) return list;

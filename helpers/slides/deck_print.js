@@ -77,7 +77,7 @@ function settleBench(bench) {
 
 // What a class is to find out by itself: an answer, or a result that a step reveals. A hint may stand.
 const answersOf = (sheet) => [...sheet.querySelectorAll(".fragment.answer, .fragment[data-output]")]
-  .concat([...sheet.querySelectorAll(".answer:not(.fragment)")])
+  .concat([...sheet.querySelectorAll(".answer:not(.fragment), [data-answer]")])
   .filter((one) => !/^hint/i.test(one.querySelector(".answer-head")?.textContent ?? ""));
 
 function addNotes(section) {

@@ -74,7 +74,7 @@ class Reading {
 
   // What a step reveals on a slide is asked for here.
   offer(section) {
-    const waiting = section.querySelector(".fragment:not(.visible, .key-frame)");
+    const waiting = section.querySelector(".fragment:not(.visible, .key-frame, .kl-row)");
     if (!waiting) return;
     const kind = waiting.matches(".answer") ? "Show the answer" : "Show what comes of it";
     const made = make("button", "reading-show", kind);

@@ -1,11 +1,15 @@
-// Blocks are measured once, in the deck's own typefaces, and dealt out to sheets of 1280 × 720: at
-// most one figure and ten lines of code a sheet, nothing cut off.
+// Blocks are measured in the deck's own typefaces, and dealt out to sheets of 1280 × 720: at most one
+// figure a sheet, nothing cut off. What stands under one heading is one sheet if that can be had: by
+// folding code away, by a sentence beside the title, by smaller text.
 
 const GAP = 16; // between blocks, as in deck.css
-const KEEP = 0.8; // a figure shares its sheet with text if this part of its size remains
+const GAPS = { "": 16, tight: 12, tighter: 8 }; // with smaller text
+const LINES_BESIDE = 10; // of code on a sheet with other things, if some of it can be folded
+// A figure shares its sheet with text of this size if this part of its own size remains.
+const KEEP = { "": 0.8, tight: 0.6, tighter: 0.45 };
 const LARGE = 1.25; // or if it still is so much larger than drawn
 const LEGIBLE = 18; // pixels of the smallest text in a figure: it gives no room away below that
-const BESIDE = 400; // pixels that text beside a figure needs
+const BESIDE = 360; // pixels that text beside a figure needs
 
 // ---- figures
 
@@ -43,26 +47,28 @@ function scaleIn(figure, width, height) {
 // ---- dealing out
 
 class Page {
-  constructor() {
+  constructor(gap = GAP) {
+    this.gap = gap;
     this.blocks = [];
     this.figure = null; // the entry with the one figure or bench
-    this.beside = false;
+    this.beside = 0; // width of the text at the figure's side
   }
   get height() {
     const rest = this.blocks.filter((entry) => entry !== this.figure);
-    return rest.reduce((sum, entry) => sum + entry.height + GAP, 0);
+    return rest.reduce((sum, entry) => sum + entry.height + this.gap, 0);
   }
   get lines() {
     return this.blocks.reduce((sum, entry) => sum + entry.lines, 0);
   }
 }
 
-function deal(entries, room) {
-  const pages = [new Page()];
+function deal(entries, room, how) {
+  const gap = GAPS[how.text];
+  const pages = [new Page(gap)];
   const last = () => pages.at(-1);
   for (const [number, entry] of entries.entries()) {
-    if (!fits(last(), entry, room, entries.slice(number + 1))) {
-      const page = new Page();
+    if (!fits(last(), entry, room, entries.slice(number + 1), how)) {
+      const page = new Page(gap);
       // A heading stays with what it is the heading of.
       while (last().blocks.length > 1 && last().blocks.at(-1).heading) page.blocks.unshift(last().blocks.pop());
       pages.push(page);
@@ -73,37 +79,43 @@ function deal(entries, room) {
   return pages;
 }
 
-function fits(page, entry, room, after) {
+function fits(page, entry, room, after, how) {
   if (page.blocks.every((one) => one.heading)) return true;
-  if (page.lines + entry.lines > LINES) return false;
+  const { gap } = page;
+  if (page.lines + entry.lines > how.lines) return false;
   if (entry.bench || page.figure?.bench) return false;
   if (entry.figure && page.figure) return false;
   const figure = entry.figure ?? page.figure?.figure;
-  const taken = page.height + (entry.figure ? 0 : entry.height + GAP);
+  const taken = page.height + (entry.figure ? 0 : entry.height + gap);
   if (!figure) {
     // Code and what it shows stand together.
     const shows = entry.code && after[0]?.output && !after[0].figure && !after[0].bench;
-    const both = shows ? taken + after[0].height + GAP : taken;
-    if (shows && both - GAP > room.height && entry.height + after[0].height + GAP <= room.height) return false;
-    return taken - GAP <= room.height;
+    const both = shows ? taken + after[0].height + gap : taken;
+    if (shows && both - gap > room.height && entry.height + after[0].height + gap <= room.height) return false;
+    return taken - gap <= room.height;
   }
-  if (besideFits(page, entry, room)) return true;
   const tallest = { ...figure, ratio: figure.worst };
   const alone = scaleIn(tallest, room.width, room.height);
-  const shared = scaleIn(tallest, room.width, room.height - taken);
-  return figure.smallest * shared >= LEGIBLE && (shared >= KEEP * alone || shared >= LARGE);
+  const good = (scale) =>
+    figure.smallest * scale >= LEGIBLE && (scale >= how.keep * alone || scale >= how.large);
+  const under = scaleIn(tallest, room.width, room.height - taken);
+  const beside = under < 0.95 * alone ? besideScale(page, entry, room, tallest, alone) : null;
+  if (beside && beside.scale > under && good(beside.scale)) {
+    page.beside = beside.width;
+    return true;
+  }
+  page.beside = 0;
+  return good(under);
 }
 
-// A figure that is high leaves room beside it for text.
-function besideFits(page, entry, room) {
+// How large a figure becomes with all text at its side, and how wide the text.
+function besideScale(page, entry, room, figure, alone) {
   const holder = entry.figure ? entry : page.figure;
   const texts = [...page.blocks, entry].filter((one) => one !== holder);
-  if (texts.some((one) => !one.prose)) return false;
-  const alone = scaleIn(holder.figure, room.width, room.height) * holder.figure.width;
-  const width = room.width - alone - 2 * GAP;
-  if (width < BESIDE || heightAt(texts, width, room) > room.height) return false;
-  page.beside = true;
-  return true;
+  if (texts.some((one) => !one.prose)) return null;
+  const width = Math.max(BESIDE, room.width - alone * figure.width - 2 * GAP);
+  const scale = scaleIn(figure, room.width - width - 2 * GAP, room.height);
+  return scale > 0 && heightAt(texts, width, room) <= room.height ? { scale, width } : null;
 }
 
 function heightAt(entries, width, room) {
@@ -156,6 +168,7 @@ function entryOf(block) {
     bench: block.matches(".bench"),
     prose: block.matches(".prose, .settings, .answer"),
     code: block.matches(".code"),
+    fragment: block.matches(".fragment"),
     output: block.hasAttribute("data-output"),
     heading: block.hasAttribute("data-heading"),
   };
@@ -187,7 +200,8 @@ function size(page, room) {
   if (!page.figure?.figure) return;
   const { figure, node } = page.figure;
   const height = page.beside ? room.height : room.height - page.height;
-  const width = scaleIn(figure, room.width, height) * figure.width;
+  const wide = page.beside ? room.width - page.beside - 2 * GAP : room.width;
+  const width = scaleIn(figure, wide, height) * figure.width;
   node.style.setProperty("--player-max-height", `${Math.floor(height - figure.around)}px`);
   node.style.setProperty("--figure-width", `${Math.floor(width)}px`);
 }
@@ -198,77 +212,151 @@ function sizeAgain(page, room) {
   size(page, room);
 }
 
-// Everything is measured before anything is moved, which would have it all laid out again.
-function plan(section) {
+// ---- one sheet for a heading
+
+function begin(section) {
   const body = section.querySelector(".body");
-  const room = { body, width: body.clientWidth, height: body.clientHeight };
-  const entries = [...body.children].map(entryOf);
+  const sheet = section.querySelector(".sheet");
   const title = [...(section.querySelector(".title")?.children ?? [])];
+  const blocks = [...body.children];
+  const written = section.closest(".as-written"); // nobody's code but the course's own goes out of sight
+  const folds = [0, 1, 2].map((most) => (written ? [] : foldable(blocks, most)));
+  return { section, sheet, body, title, blocks, folds, written, best: null };
+}
+
+// Everything is measured before anything is moved, which would have it all laid out again.
+function measure(one) {
+  const { body, title } = one;
+  one.room ??= { body, width: body.clientWidth, height: body.clientHeight };
   const taken = title.reduce((sum, part) => sum + part.offsetWidth + GAP, 100);
   // Characters of two lines, as they are set there.
-  const leadRoom = title.length ? (2 * 0.92 * (room.width - taken)) / 9.6 : 0;
-  return { section, body, room, entries, leadRoom, told: [], pages: deal(entries, room) };
+  one.leadRoom ??= title.length ? (2 * 0.92 * (one.room.width - taken)) / 9.6 : 0;
+  one.entries = one.blocks.map(entryOf);
 }
 
-// Code that draws the figure of the next sheet goes into the notes, and so does what a sheet would
-// show of code alone, without what comes of it.
-function leaveDrawingOut(one) {
-  if (one.section.closest(".as-written")) return; // nobody's code but the course's own goes out of sight
-  one.told = one.pages.flatMap((page, number) => {
-    const next = one.pages[number + 1]?.blocks[0];
-    const from = page.blocks.findLastIndex((entry) => !entry.code) + 1;
-    const drawn = next?.figure || next?.bench || (next?.output && from === 0);
-    return drawn ? page.blocks.slice(from) : [];
-  });
-  if (!one.told.length) return;
-  one.entries = one.entries.filter((entry) => !one.told.includes(entry));
-  one.pages = deal(one.entries, one.room);
+const WAYS = [
+  { text: "", fold: 0 },
+  { text: "", fold: 1 },
+  { text: "", fold: 1, lead: true },
+  { text: "tight", fold: 1 },
+  { text: "tight", fold: 1, lead: true },
+  { text: "tight", fold: 2 },
+  { text: "tighter", fold: 1 },
+  { text: "tighter", fold: 1, lead: true },
+  { text: "tighter", fold: 2 },
+  { text: "tighter", fold: 2, lead: true },
+];
+
+// Tries the ways of one size of text; whether the heading has its one sheet.
+function seek(one, text) {
+  for (const way of WAYS.filter((each) => each.text === text)) {
+    const folded = one.folds[way.fold];
+    if (way.fold === 2 && folded.length === one.folds[1].length) continue;
+    const lead = way.lead ? leadOf(one, text) : null;
+    if (way.lead && !lead) continue;
+    const entries = one.entries.filter(({ node }) => !folded.includes(node) && node !== lead);
+    if (!entries.length) continue;
+    const lines = way.fold || folded.length === one.folds[1].length ? 99 : LINES_BESIDE;
+    // Plots of others take what room there is.
+    const shares = one.written ? { keep: text ? 1 : KEEP[""], large: Infinity } : { keep: KEEP[text], large: LARGE };
+    const pages = deal(entries, one.room, { text, lines, ...shares });
+    // What fits no sheet counts as two.
+    const over = pages.filter(({ blocks: [entry, next] }) => !next && !entry.figure && !entry.bench && entry.height > one.room.height);
+    const found = { ...way, pages, lead, folded, cost: pages.length + over.length };
+    const folds = one.best && !one.best.fold && one.folds[1].length > one.folds[0].length;
+    if (!one.best || found.cost < one.best.cost || folds) one.best = found;
+    if (found.cost === 1) return true;
+  }
+  return false;
 }
 
-// One short sentence before a figure or a bench stands beside the title: the figure needs its sheet.
-function leadIn(one) {
-  const [first, next] = one.pages;
-  const paragraph = first.blocks[0]?.node.firstElementChild;
-  const alone = first.blocks.length === 1 && first.blocks[0].prose && !first.blocks[0].node.matches(".fragment") &&
-    paragraph?.localName === "p" && paragraph.parentElement.children.length === 1;
-  if (!alone || !next?.figure || one.section.querySelector(".opening")) return;
-  if (paragraph.querySelector(".maths-line") || paragraph.textContent.length > one.leadRoom) return;
-  one.pages.shift();
-  one.lead = paragraph;
+// One short sentence before a figure or a bench can stand beside the title; and so can the only one
+// behind a figure, where text has to be small anyhow.
+function leadOf(one, text) {
+  const blocks = one.blocks.filter((each) => !one.folds[1].includes(each));
+  const [first, next] = blocks;
+  const words = blocks.filter((each) => !each.matches(".figure"));
+  const before = next?.matches(".figure, .bench, .choices");
+  const block = before ? first : text && words.length === 1 && first.matches(".figure") ? words[0] : null;
+  const paragraph = block?.firstElementChild;
+  const alone = block?.matches(".prose:not(.fragment)") && paragraph?.localName === "p" &&
+    block.children.length === 1;
+  if (!alone || one.sheet.matches(".opening")) return null;
+  if (paragraph.querySelector(".maths-line") || paragraph.textContent.length > one.leadRoom) return null;
+  return block;
 }
 
-const isLonely = ({ pages, room }) =>
-  pages.length > 1 && pages.at(-1).blocks.every((entry) => entry.prose) &&
-  pages.at(-1).height < 0.3 * room.height;
+// A listing that leaves no room for the words about it keeps what matters of it.
+function* shortenListings(one) {
+  const listings = one.blocks.filter((block) => block.matches(".listing"));
+  if (!listings.length) return;
+  const spare = yield () => {
+    const rows = listings.flatMap((block) => [...block.querySelectorAll(".kernel-listing")].flatMap(rowsOf));
+    const around = listings.reduce((sum, block) => sum + block.offsetHeight, 0) -
+      rows.reduce((sum, row) => sum + row.offsetHeight, 0);
+    const others = one.blocks.filter((block) => !listings.includes(block) && !one.folds[1].includes(block));
+    const words = others.reduce((sum, block) => sum + block.offsetHeight + GAP, 0);
+    const room = one.body.clientHeight;
+    // Words that take more than a part of the sheet get their own.
+    const left = room - around - (words < 0.6 * room ? words : 0) - GAP * (listings.length - 1);
+    return Math.floor(left / (CODE.least * LINE) / listings.length);
+  };
+  one.whole = listings.flatMap((block) => [...block.querySelectorAll(".kernel-listing")].flatMap((listing) => {
+    const whole = shorten(listing, Math.max(6, Math.min(ROWS, spare)));
+    return whole ? [make("div", "block listing", whole)] : [];
+  }));
+}
 
-// A last sheet with a sentence or two on it is no slide: rather smaller text, or a fuller last one.
-function mendLonely(plans) {
-  const lonely = plans.filter(isLonely);
-  const sheetOf = ({ section }) => section.querySelector(".sheet");
-  for (const one of lonely) sheetOf(one).classList.add("tight");
-  for (const one of lonely) one.closer = one.entries.map((entry) => entryOf(entry.node));
-  for (const one of lonely) {
-    const closer = deal(one.closer, one.room);
-    if (closer.length < one.pages.length) {
-      one.pages = closer;
-      continue;
-    }
-    sheetOf(one).classList.remove("tight");
-    const before = one.pages.at(-2);
-    while (isLonely(one) && before.blocks.length > 2 && before.blocks.at(-1).prose) {
-      one.pages.at(-1).blocks.unshift(before.blocks.pop());
-    }
+// A sheet's worth of everything that stands under each heading.
+function planAll(sections) {
+  const all = sections.map(begin);
+  let open = all;
+  for (const text of ["", "tight", "tighter"]) {
+    for (const { sheet } of open) sheet.classList.remove("tight");
+    if (text) for (const { sheet } of open) sheet.classList.add(text);
+    for (const { body } of open) unfitCode(body);
+    // Lines that break would make it higher than it is to be.
+    for (const set of open.flatMap(({ body }) => fitCode(body))) set();
+    if (text === "tight") inStep(open.map(shortenListings));
+    for (const one of open) measure(one);
+    open = open.filter((one) => !seek(one, text));
+  }
+  for (const { sheet, best } of all) {
+    sheet.classList.remove("tight", "tighter");
+    if (best?.text) sheet.classList.add(best.text);
+  }
+  return all.filter(({ best }) => best);
+}
+
+// A last sheet with a sentence or two on it is no slide: rather a fuller last one.
+function mendLonely({ best: { pages }, room }) {
+  const lonely = () => pages.length > 1 && pages.at(-1).blocks.every((entry) => entry.prose) &&
+    pages.at(-1).height < 0.3 * room.height;
+  const before = pages.at(-2);
+  while (lonely() && before.blocks.length > 2 && before.blocks.at(-1).prose) {
+    pages.at(-1).blocks.unshift(before.blocks.pop());
   }
 }
 
-function layOut({ section, pages, room, told, lead }) {
-  if (told.length) tell(section, ...told.map((entry) => entry.node));
+function layOut(one) {
+  const { section, room, best: { pages, lead, folded } } = one;
   const made = pages.map((page, number) => sheetFor(section, page, number));
-  if (lead) made[0].querySelector(".title").append(make("span", "lead", ...lead.childNodes));
+  if (lead) made[0].querySelector(".title").append(make("span", "lead", ...lead.firstElementChild.childNodes));
   made.forEach((one, number) => {
     const part = make("span", "title-part", `${number + 1} / ${made.length}`);
     if (made.length > 1) one.querySelector(".title")?.append(part);
   });
+  // What is folded is with what it makes, and in the speaker's notes as well.
+  const blocks = one.blocks;
+  const sheetOf = (block) => made[Math.max(0, pages.findIndex((page) =>
+    page.blocks.some(({ node }) => blocks.indexOf(node) > blocks.indexOf(block))))];
+  for (const block of folded) {
+    tell(sheetOf(block), block.cloneNode(true));
+    addPanel(sheetOf(block).querySelector(".sheet"), [block]);
+  }
+  const listed = one.whole?.length ? made.find((each) => each.querySelector(".body .kernel-listing")) : null;
+  if (listed) addPanel(listed.querySelector(".sheet"), one.whole);
+  for (const each of made) stepThrough(each.querySelector(".sheet"));
   for (const page of pages) {
     size(page, room);
     for (const type of ["input", "change"]) {
@@ -277,7 +365,9 @@ function layOut({ section, pages, room, told, lead }) {
       });
     }
     // What opens a sheet is not waited for.
-    if (page.blocks[0]?.node.matches(".answer")) page.blocks[0].node.classList.remove("fragment");
+    const opens = page === pages[0] ? null : page.blocks[0]?.node;
+    if (opens?.matches(".fragment[data-output]")) opens.dataset.answer = "";
+    opens?.classList.remove("fragment");
   }
   // What explains a figure from the next sheet on is at hand in the speaker's notes.
   pages.forEach((page, number) => {

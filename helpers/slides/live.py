@@ -39,6 +39,10 @@ def finish() -> None:
     for widget, function in _recorder.made if _recorder is not None else ():
         if (found := choices.sweep(widget, function)) is not None:
             held[widget.model_id] = found.model_id
+    for playground in _made("helpers.figures.playground_widget", "BankPlayground"):
+        from .playground_choices import choices_of
+
+        held[playground.model_id] = choices_of(playground).model_id
     print(json.dumps({"device": device_name(), "choices": held}))
 
 
@@ -54,14 +58,19 @@ def device_name() -> str:
 
 def _benches() -> list:
     """The benches that this kernel holds."""
+    return _made("helpers.bench_view", "Bench")
+
+
+def _made(module: str, name: str) -> list:
+    """The widgets of a class that this kernel holds; its module is not imported for that."""
     import sys
 
-    view = sys.modules.get("helpers.bench_view")
-    if view is None:
+    if module not in sys.modules:
         return []
     from ipywidgets.widgets import widget
 
-    return [one for one in list(widget._instances.values()) if isinstance(one, view.Bench)]
+    kind = getattr(sys.modules[module], name)
+    return [one for one in list(widget._instances.values()) if isinstance(one, kind)]
 
 
 def choose(controls: Sequence, most: int = LARGEST_SWEEP) -> dict[str, tuple]:

@@ -243,6 +243,10 @@ class Outputs:
             yield Shown("choices", place)
             assert returned is not None
             yield returned
+        elif drawn := [child for child in children if "_esm" in self._widgets.get(child, {})]:
+            yield Shown("choices", place)
+            for child in drawn:
+                yield from self._widget(child)
         elif _FIGURE.search(html):
             yield Shown("figure", place)
         else:
