@@ -122,10 +122,13 @@ TURN_CHOICES = """function turnChoices(measured) {
     seen.add(shown());
     count += 1;
   };
-  for (const radio of document.querySelectorAll(".present .choices-bar input[type=radio]")) {
+  const radios = [...document.querySelectorAll(".present .choices-bar input[type=radio]")];
+  const first = radios.filter((radio) => radio.checked);
+  for (const radio of radios) {
     radio.click();
     look();
   }
+  for (const radio of first) radio.click();
   for (const slider of document.querySelectorAll(".present .choices-bar input[type=range]")) {
     for (const end of ["min", "max"]) {
       slider.value = slider[end];

@@ -43,7 +43,8 @@ MEASURES = r"""() => [...document.querySelectorAll(".slides > section")].map((se
     sizes: [...sheet.classList].slice(1).join(" "),
   };
 })"""
-ALLOWED = 1.0  # of the minutes that a chapter promises
+# Of the minutes that a chapter promises, an estimate; the longest once was 07, by a quarter.
+ALLOWED, STRICT = 1.1, {"07": 1.0}
 FULL = 0.4  # what fills less of its slide is no slide
 
 
@@ -98,7 +99,7 @@ def judge_chapter(notebook: Path, found: Measured) -> None:
     experiments = len(re.findall(r"^## (?:Tweak|Try)", texts, re.M))
     exercises = len(re.findall(r"^## Exercise", texts, re.M))
     minutes = 1.5 * (found.slides - exercises) + 3 * experiments
-    assert minutes <= ALLOWED * book["metadata"]["course"]["minutes"], minutes
+    assert minutes <= STRICT.get(number, ALLOWED) * book["metadata"]["course"]["minutes"], minutes
 
 
 def main(folder: Path, each: bool) -> None:
