@@ -355,7 +355,7 @@ class _Film:
         canvas.text(_LEFT + BANKS * _PITCH, y, f"ideal: {self.verdict.ideal}", size=22,
                     anchor="end")  # fmt: skip
         note = "a wavefront serves one word of each bank"
-        text = f"In each bank: the different words, and ×n where n lanes ask for one; {note}."
+        text = f"In each bank its words, ×n where n lanes ask for one; {note}."
         canvas.text(_LEFT, y + 28, text, size=SMALL, fill="muted")
 
     # ---------------------------------------------------------------- words
