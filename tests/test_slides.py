@@ -329,6 +329,24 @@ def test_switches_are_exported_before_long_lists_and_parameters_before_sizes():
     assert live.choose([control("ONE", 1), control("MANY", 99)], 24) == {}
 
 
+def test_choices_with_which_nothing_runs_are_left_out():
+    def result(status, **settings):
+        return SimpleNamespace(status=status, settings=settings)
+
+    def ran(element, size):
+        fits = element == "half" and size != 9
+        return result("right" if fits else "refused", ELEMENT=element, SIZE=size)
+
+    sizes = (1, 2, 9)
+    chosen = {"ELEMENT": ("half", "bfloat16"), "SIZE": sizes}
+    found = [ran(element, size) for element in chosen["ELEMENT"] for size in sizes]
+    left, results = live.running(chosen, found)
+    assert left == {"SIZE": (1, 2)} and results == found[:2]
+    # What runs with another choice stays, and so does all where nothing runs.
+    assert live.running({"SIZE": (1, 2)}, found[:2]) == ({"SIZE": (1, 2)}, found[:2])
+    assert live.running({"SIZE": (9,)}, found[2:3]) == ({"SIZE": (9,)}, found[2:3])
+
+
 def test_what_a_control_can_be_set_to():
     import ipywidgets as w
 

@@ -91,6 +91,29 @@ def choose(controls: Sequence, most: int = LARGEST_SWEEP) -> dict[str, tuple]:
     return {one.name: chosen[one.name] for one in controls if one.name in chosen}
 
 
+def running(chosen: dict[str, tuple], found: Sequence) -> tuple[dict[str, tuple], list]:
+    """Without choices with which nothing runs, whatever the others are: they would show nothing.
+
+    Args:
+        chosen: choices by the name of their control.
+        found: the results of all their combinations.
+
+    Returns:
+        What is left of both; a control with a single choice is none.
+    """
+    kept = {
+        name: tuple(
+            value for value in values
+            if any(one.settings[name] == value and one.status != "refused" for one in found)
+        )
+        for name, values in chosen.items()
+    }  # fmt: skip
+    if not all(kept.values()):
+        return chosen, list(found)
+    left = [one for one in found if all(one.settings[name] in kept[name] for name in kept)]
+    return {name: values for name, values in kept.items() if len(values) > 1}, left
+
+
 def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> None:
     """Give a bench the results of all settings of a few controls, for a page without Python."""
     from helpers import bench_html
@@ -106,7 +129,7 @@ def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> N
     sweep_results(session.subject, {}, settings, time=False)
     one = time.perf_counter() - began
     chosen = choose(controls, max(2, min(most, int(longest / max(one, 1e-3)))))
-    found = sweep_results(session.subject, chosen, settings)
+    chosen, found = running(chosen, sweep_results(session.subject, chosen, settings))
     results = [result.data() for result in found]
     described = [
         bench_html.describe(c.name, chosen[c.name], c.description, c.kind)
