@@ -232,7 +232,8 @@ class _Film:
         if step == "barrier":
             lines = ["whole: all threads have stored"]
         elif step == "multiply" and example is not None:
-            lines = [f"{self._thread(example)} adds", self._sum(phase, example)]
+            total, terms = self._sum(phase, example)
+            lines = [f"{self._thread(example)} adds {total}:", terms]
         canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines, size=SMALL)
 
     def _counts(self, canvas: Canvas) -> None:
@@ -258,15 +259,16 @@ class _Film:
         wanted = min(self.tile - 1, 1) + self.tile * min(self.tile - 1, 2)
         return min(able, key=lambda t: (abs(t - wanted), t)) if able else None
 
-    def _sum(self, phase: Phase, thread: int) -> str:
+    def _sum(self, phase: Phase, thread: int) -> tuple[str, str]:
+        """What a thread adds up, and of which products."""
         pairs = phase.products[thread]
         factors = [[phase.shared[a][i].value if i in phase.shared[a] else 0 for a, i in pair]
                    for pair in pairs]  # fmt: skip
         total = sum(a * b for a, b in factors)
+        shown = short(total, float(total).is_integer())
         if len(factors) > 4:
-            return f"{len(factors)} products, {short(total, float(total).is_integer())} in all"
-        terms = " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in factors)
-        return f"{terms} = {short(total, float(total).is_integer())}"
+            return shown, f"the sum of {len(factors)} products"
+        return shown, " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in factors)
 
     def _thread(self, thread: int) -> str:
         return f"thread ({thread % self.run.report.block[0]}, {thread // self.run.report.block[0]})"
