@@ -33,6 +33,11 @@ class Speaker {
     this.inside = window.parent !== window; // one of its two frames
     this.ahead = this.inside && /[?&]controls=false/.test(window.location.search); // that of what comes
     this.applying = false;
+    this.due = 0; // the timer of what is to be told
+    this.touched = !this.inside; // a frame speaks for a hand on it, not for what the room has told it
+    for (const type of ["pointerdown", "keydown"]) {
+      window.addEventListener(type, (event) => { this.touched ||= event.isTrusted; }, true);
+    }
     window.addEventListener("message", (event) => this.hear(event));
     for (const type of ["figure-step", "input", "change", "click"]) {
       slides.addEventListener(type, () => this.tellSoon());
@@ -52,7 +57,10 @@ class Speaker {
       if (this.window !== source || !source.document.getElementById("next-title")) this.furnish(source);
       this.window = source;
       this.tellSoon();
-    } else if (heard?.namespace === "deck-figures") this.apply(heard);
+    } else if (heard?.namespace === "deck-figures" && !this.due) { // else its own word comes first
+      this.touched = !this.inside;
+      this.apply(heard);
+    } else if (heard?.method) this.touched = !this.inside; // reveal.js itself turns the frame
   }
 
   furnish(speaker) {
@@ -66,9 +74,12 @@ class Speaker {
   }
 
   tellSoon() {
-    if (this.applying || leading && this.inside || this.ahead) return;
+    if (this.applying || leading && this.inside || this.ahead || !this.touched) return;
     clearTimeout(this.due);
-    this.due = setTimeout(() => this.tell(), 60);
+    this.due = setTimeout(() => {
+      this.due = 0;
+      this.tell();
+    }, 60);
   }
 
   tell() {
