@@ -42,7 +42,7 @@ slides: ## make a deck of every chapter, for a lecture with no network
 
 site: ## make a web site of the course, its decks among it: make site ARGS="--to DIR"
 	$(call install,lab)
-	@$(BIN)/python -m helpers.slides.site $(ARGS)
+	@$(BIN)/python -m helpers.slides.pages.site $(ARGS)
 
 grade: ## check the exercises of a class: make grade DIR=path ARGS="--csv grades.csv"
 	$(call install,lab)

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from helpers.bench import Launch
-from helpers.bench_run import controls_of, work
+from helpers.bench.work import controls_of, work
 from helpers.kernels import KERNELS
 
 TRANSPOSE = """// b = transpose of a.

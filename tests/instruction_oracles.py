@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from helpers.simulator.instructions import Operation, operation
+from helpers.simulator.isa.instructions import Operation, operation
 
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

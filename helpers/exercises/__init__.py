@@ -10,17 +10,29 @@ A solution is in `kernels/exercises/`; the lines that a student has to write end
 
 from __future__ import annotations
 
-from . import chapters_02_to_05, chapters_06_to_09, magic
+from typing import TYPE_CHECKING
+
+from . import magic
 from .spec import Exercise, Goal, find
 from .verdict import Step, Verdict
 
 __all__ = ["EXERCISES", "Exercise", "Goal", "Step", "Verdict", "check", "exercise", "skeleton",
            "solution"]  # fmt: skip
 
-EXERCISES: tuple[Exercise, ...] = (*chapters_02_to_05.EXERCISES, *chapters_06_to_09.EXERCISES)
+if TYPE_CHECKING:
+    from ..chapters import EXERCISES
 
 
 magic.register()
+
+
+def __getattr__(name: str):
+    if name == "EXERCISES":  # chapters are made of what is here, so they are found later
+        from ..chapters import EXERCISES
+
+        globals()["EXERCISES"] = EXERCISES
+        return EXERCISES
+    raise AttributeError(f"module 'helpers.exercises' has no attribute {name!r}")
 
 
 def exercise(name: str) -> Exercise:
@@ -29,6 +41,8 @@ def exercise(name: str) -> Exercise:
     Raises:
         KernelError: there is none.
     """
+    from ..chapters import EXERCISES
+
     return find(EXERCISES, name)
 
 

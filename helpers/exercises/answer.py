@@ -8,9 +8,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from ..kernels import Kernel, load_kernel
-from ..simulator.source_text import has_computed_include, includes, mask
-from ..source import KernelError, Parameter, kernel_functions, parameters
+from ..kernels.kernel import Kernel, load_kernel
+from ..kernels.source import KernelError, Parameter, kernel_functions, parameters
+from ..simulator.compile.source_text import has_computed_include, includes, mask
 from .spec import Case, Exercise
 
 ANSWERS = "my_kernels"

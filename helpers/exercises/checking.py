@@ -7,15 +7,15 @@ import io
 import math
 import re
 
-from ..kernels import Kernel
+from ..kernels.kernel import Kernel
+from ..kernels.source import KernelError
 from ..panels.brackets import unmatched
 from ..panels.difference import Difference
-from ..panels.errors import panel_of
-from ..simulator.compile_errors import parse_log
+from ..panels.error_panels import panel_of
+from ..simulator.compile.compile_errors import parse_log
+from ..simulator.compile.source_text import mask
 from ..simulator.errors import SimulatorError
-from ..simulator.findings import Finding
-from ..simulator.source_text import mask
-from ..source import KernelError
+from ..simulator.observe.findings import Finding
 from .answer import (
     Refused,
     body,
@@ -32,7 +32,7 @@ from .slips import slips, slips_of_text
 from .spec import Case, Exercise
 from .trial import Kept, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
-from .waiting import Waiting
+from .waiting_note import Waiting
 from .wording import age, first_line, in_words, said
 
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
@@ -68,7 +68,7 @@ class _Check:
     """A check under way."""
 
     def __init__(self, exercise: Exercise):
-        from .. import device
+        from ..gpu import device
 
         self.exercise = exercise
         self.on_gpu = device.is_gpu

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..kernels import Kernel
+from ..kernels.kernel import Kernel
+from ..kernels.source import KernelError
 from ..simulator.errors import SimulatorError
-from ..source import KernelError
 from .answer import changed_course, kernel_of_solution
 from .spec import Case, Exercise, Goal
 from .trial import solved

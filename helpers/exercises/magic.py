@@ -12,9 +12,9 @@ import sys
 from html import escape
 from pathlib import Path
 
-from ..kernels import KERNELS, load_kernel
+from ..kernels.kernel import KERNELS, load_kernel
+from ..kernels.source import KernelError, kernel_functions
 from ..simulator.errors import SimulatorError
-from ..source import KernelError, kernel_functions
 from .answer import ANSWERS
 
 MAGIC = "%%kernel"
@@ -114,7 +114,7 @@ def write(line: str, body: str, folder: Path | None = None) -> Path:
 
 def kernel_magic(line: str, cell: str):
     """The magic itself; gives what the cell shows: that it compiles, or why it does not."""
-    from ..bench_refusal import compiled
+    from ..bench.refusal import compiled
     from ..panels import panel_of
 
     try:

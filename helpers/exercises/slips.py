@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..kernels import Kernel
-from ..simulator.compile_errors import parse_log
-from ..simulator.compiler import compile_ptx
+from ..kernels.kernel import Kernel
+from ..simulator.compile.compile_errors import parse_log
+from ..simulator.compile.compiler import compile_ptx
+from ..simulator.compile.source_text import mask
 from ..simulator.launch import prepare
-from ..simulator.program import build, reads_and_writes
-from ..simulator.ptx import Function
-from ..simulator.source_text import mask
+from ..simulator.ptx.program import build, reads_and_writes
+from ..simulator.ptx.syntax import Function
 
 Clue = tuple[tuple[int, ...], str]
 

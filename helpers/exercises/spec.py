@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import KERNELS, Kernel
-from ..source import KernelError, Value, parameters, read
+from ..kernels.kernel import KERNELS, Kernel
+from ..kernels.source import KernelError, Value, parameters, read
 
 FOLDER = KERNELS / "exercises"
 MARKER = "//!"

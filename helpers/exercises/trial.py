@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import simulator, timing
-from ..arguments import checked, launch_shape
-from ..bench_refusal import refusal_of
-from ..bench_subject import Launch
-from ..kernels import Kernel
+from .. import simulator
+from ..bench.refusal import refusal_of
+from ..bench.subject import Launch
+from ..kernels.arguments import checked, launch_shape
+from ..kernels.kernel import Kernel
+from ..measure import timing
 from ..panels.difference import Difference, difference
 from ..panels.poison import poison
-from ..simulator.compiler import compile_ptx
+from ..simulator.compile.compiler import compile_ptx
 from ..simulator.launch import prepare
 from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from ..listing import Listing, listing
+from ..kernels.listing import Listing, listing
 
 PASSED, FAILED, NOT_REACHED = "passed", "failed", "not reached"
 WIDTH = 100

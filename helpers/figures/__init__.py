@@ -3,9 +3,9 @@
 from . import interacting
 from .charts import memory_chart
 from .drawing import Drawing, Markup
-from .multiprocessors import multiprocessors
-from .threads import ownership, thread_map
-from .warps import footprint, sectors
+from .pictures.footprint import footprint, sectors
+from .pictures.multiprocessors import multiprocessors
+from .pictures.threads import ownership, thread_map
 
 __all__ = [
     "Drawing",

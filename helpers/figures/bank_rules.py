@@ -2,7 +2,8 @@
 
 Shared memory has 32 banks; four-byte word number w lies in bank w mod 32. Lanes go in phases (all
 32 for up to 4 bytes a lane, 16 for 8 bytes, 8 for 16 bytes), and a phase takes as many wavefronts
-as the busiest bank has different words. The rules are those of `helpers.simulator.counters`.
+as the busiest bank has different words. The rules are those of
+`helpers.simulator.observe.counters`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.simulator.counters import bank_loads, lane_phases, lane_words, shared_wavefronts
-from helpers.simulator.report import Report
+from helpers.simulator.observe.counters import (
+    bank_loads,
+    lane_phases,
+    lane_words,
+    shared_wavefronts,
+)
+from helpers.simulator.observe.report import Report
 
 from .events import LANES, WORD, WarpAccess, warp_access, warp_accesses
 

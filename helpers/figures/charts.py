@@ -6,7 +6,7 @@ import contextlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..tables import size_of
+from ..measure.tables import size_of
 from .drawing import HUES, Markup, hue
 
 # Charts alone need it, which load it themselves. Here it only comes early: in a chapter's first
@@ -44,7 +44,7 @@ def memory_chart(sizes: Sequence[int], d: int, limits: Mapping[str, float] | Non
     """
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    from helpers.attention import memory
+    from helpers.problem.attention import memory
 
     def draw(axes):
         bytes_of = [memory(n, d) for n in sizes]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.simulator.report import BlockAccess, Report
+from helpers.simulator.observe.report import BlockAccess, Report
 
 WORD = 4
 LANES = 32

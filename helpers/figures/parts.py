@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .draw import NORMAL, SMALL, Canvas, number, text_width
+from .canvas import NORMAL, SMALL, Canvas, number, text_width
 from .palette import HUES
 
 BANKS = 32

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers import simulator
-from helpers.kernels import load_kernel
-from helpers.simulator.report import Report
+from helpers.kernels.kernel import load_kernel
+from helpers.simulator.observe.report import Report
 
 
 class Run(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from svg import G, Text
 
-from .draw import MONO, NORMAL, SMALL, SMALLEST, Canvas, number, text_width
+from .canvas import MONO, NORMAL, SMALL, SMALLEST, Canvas, number, text_width
 from .palette import MATRIX_HUES, colour
 from .parts import Grid
 from .replay import Held

@@ -12,7 +12,7 @@ from .difference import Difference, difference
 from .panel import Panel
 
 if TYPE_CHECKING:
-    from .errors import panel_of
+    from .error_panels import panel_of
     from .notebook import install
 
 __all__ = ["Difference", "Panel", "difference", "install", "panel_of"]
@@ -20,7 +20,7 @@ __all__ = ["Difference", "Panel", "difference", "install", "panel_of"]
 
 def __getattr__(name: str):
     if name == "panel_of":
-        from .errors import panel_of
+        from .error_panels import panel_of
 
         return panel_of
     if name == "install":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helpers.simulator.source_text import mask
+from helpers.simulator.compile.source_text import mask
 
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 

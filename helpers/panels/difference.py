@@ -71,8 +71,8 @@ class Difference:
         wrong, unwritten, total: how many elements are wrong, how many of them were never written,
             and how many there are.
         first: index of the first wrong element; got, expected: what it holds, and should.
-        error: relative error, Frobenius norms, as `helpers.attention.relative_error`; infinite
-            with a NaN or an infinity that should not be there.
+        error: relative error, Frobenius norms, as `helpers.problem.attention.relative_error`;
+            infinite with a NaN or an infinity that should not be there.
         tolerance: the largest relative error that is rounding.
         largest: the largest absolute error among finite elements; at: its index; far: whether that
             element is wrong.

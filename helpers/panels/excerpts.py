@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from helpers.listing import Listing, listing
-from helpers.simulator.source_text import numbered_lines
+from helpers.kernels.listing import Listing, listing
+from helpers.simulator.compile.source_text import numbered_lines
 
 AROUND = 2
 

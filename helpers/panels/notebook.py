@@ -12,7 +12,7 @@ import sys
 import traceback
 from types import ModuleType
 
-from .errors import panel_of
+from .error_panels import panel_of
 
 # Where CuPy has them; the modules are its own names for those of cupy_backends.
 _CUPY = (

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from html import escape
 
-from helpers.listing import Listing
+from helpers.kernels.listing import Listing
 
 WIDTH = 100
 _ROLES = {"error": "alert", "good": "status", "note": "status"}

@@ -2,6 +2,6 @@
 
 from .errors import SimulatorError
 from .launch import launch
-from .report import COUNTERS, NCU_METRICS, AccessRecord, Report
+from .observe.report import COUNTERS, NCU_METRICS, AccessRecord, Report
 
 __all__ = ["COUNTERS", "NCU_METRICS", "AccessRecord", "Report", "SimulatorError", "launch"]

@@ -1,6 +1,6 @@
 """What stops a launch: the simulator's one exception type, and an interrupt."""
 
-from helpers.shown import Shown
+from helpers.simulator.shown import Shown
 
 
 class SimulatorError(Shown, RuntimeError):

@@ -6,20 +6,20 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from .arguments import check_arguments, check_geometry
-from .batch import Batch
-from .compiler import compile_ptx
+from .argument_checks import check_arguments, check_geometry
+from .compile.compiler import compile_ptx
+from .compile.source_text import main_file
 from .errors import Interrupted, SimulatorError
-from .faults import part_written
-from .layout import Layout, batches
-from .machine import Machine, running_line
-from .progress import Progress
-from .report import Report
-from .run import Run, prepare
-from .sanitizer import Sanitizer
+from .machine.batch import Batch
+from .machine.faults import part_written
+from .machine.layout import Layout, batches
+from .machine.machine import Machine, running_line
+from .machine.run import Run, prepare
+from .observe.progress import Progress
+from .observe.report import Report
+from .observe.sanitizer import Sanitizer
+from .observe.tally import TRACE_BYTES, Tally
 from .settings import check_settings, check_shared, check_source
-from .source_text import main_file
-from .tally import TRACE_BYTES, Tally
 
 BATCH_THREADS = 1 << 16
 MAX_STEPS = 4_000_000

@@ -3,12 +3,12 @@
     jupyter nbconvert --to offline_slides notebooks/03_tiling.ipynb
     jupyter nbconvert --to offline_page notebooks/03_tiling.ipynb
     python -m helpers.slides                # every chapter into slides/, with a start page
-    python -m helpers.slides.site           # a web site of the course into site/, decks and all
+    python -m helpers.slides.pages.site     # a web site of the course into site/, decks and all
 
 The notebook is executed first. What a deck shows is chosen by the cells' own metadata: the
 slideshow type, `source_hidden`, and the tags `hide-input`, `hide-output` and `notes`.
 """
 
-from .errors import ExportError
+from .export_error import ExportError
 
 __all__ = ["ExportError"]

@@ -16,12 +16,13 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from . import fonts, printing
-from .chapter import chapter
-from .deck import deck, page, policy
-from .decks import Listed, decks_in, notebooks
-from .errors import ExportError
+from . import printing
+from .content.chapter import chapter
 from .execute import Executed, execute, read
+from .export_error import ExportError
+from .pages import fonts
+from .pages.deck import deck, page, policy
+from .pages.decks import Listed, decks_in, notebooks
 
 _CSS = """
 :root { color-scheme: light; } html { background: #fff; color: #1c2026; }

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from .errors import ExportError
+from .export_error import ExportError
 
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -129,7 +129,9 @@ def execute(
     notebook = copy.deepcopy(notebook)
     own = len(notebook.cells)
     before, after = (
-        nbformat.v4.new_code_cell(f"__import__('helpers.slides.live').slides.live.{call}()")
+        nbformat.v4.new_code_cell(
+            f"__import__('helpers.slides.content.live').slides.content.live.{call}()"
+        )
         for call in ("prepare", "finish")
     )
     notebook.cells = [before, *notebook.cells, after]

@@ -17,8 +17,8 @@ from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
 from traitlets import Integer, Unicode, default
 
-from .errors import ExportError
 from .execute import Executed, execute
+from .export_error import ExportError
 
 _OWN = __package__.partition(".")[0]
 
@@ -49,7 +49,7 @@ class _Offline(Exporter):
         resources = self._init_resources(resources or {})
         metadata = resources.get("metadata", {})
         folder, name = Path(metadata.get("path") or "."), metadata.get("name") or "notebook"
-        needed("deck")  # a missing package is said before the notebook runs
+        needed("pages.deck")  # a missing package is said before the notebook runs
         path = str(folder / f"{name}.ipynb")
         executed = execute(nb, path, folder, self.timeout, tell=self.log.info)
         return self.render(executed, name, folder), resources
@@ -69,9 +69,9 @@ class OfflineSlides(_Offline):
     export_from_notebook = "Slides that need no network"
 
     def render(self, executed: Executed, name: str, folder: Path) -> str:
-        chapter = needed("chapter").chapter(executed, name, folder)
+        chapter = needed("content.chapter").chapter(executed, name, folder)
         self.warn_of(chapter.warnings)
-        return needed("deck").deck(chapter)
+        return needed("pages.deck").deck(chapter)
 
 
 class OfflinePage(_Offline):
@@ -80,9 +80,9 @@ class OfflinePage(_Offline):
     export_from_notebook = "Page that needs no network"
 
     def render(self, executed: Executed, name: str, folder: Path) -> str:
-        chapter = needed("chapter").chapter(executed, name, folder, whole=True)
+        chapter = needed("content.chapter").chapter(executed, name, folder, whole=True)
         self.warn_of(chapter.warnings)
-        return needed("page").reading_page(chapter)
+        return needed("pages.page").reading_page(chapter)
 
 
 def needed(name: str) -> ModuleType:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nbformat import NotebookNode
 
-from .carried import Carrier
+from .content.carried import Carrier
 
 
 class Front(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
+from helpers.figures.pictures.playground import ExpressionError, analyse, frames
+from helpers.figures.pictures.playground_widget import BankPlayground
 from helpers.figures.player import Player
-from helpers.figures.playground import ExpressionError, analyse, frames
-from helpers.figures.playground_widget import BankPlayground
 
-from .choices import Choices, state_of
+from .content.choices import Choices, state_of
 
 # A column without and with padding, and the same for 16 bytes a lane; one row of buttons.
 INDICES = ("lane", "lane * 32", "lane * 33", "lane * 16", "lane * 20")

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import ExportError
+from .export_error import ExportError
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 120.0

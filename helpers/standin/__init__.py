@@ -18,8 +18,8 @@ from .arrays import from_either as _from_either
 from .arrays import ndarray
 from .arrays import on_device as _on_device
 from .arrays import upload as _upload
-from .kernels import RawKernel, RawModule
-from .memory import get_default_memory_pool, get_default_pinned_memory_pool
+from .memory_pools import get_default_memory_pool, get_default_pinned_memory_pool
+from .raw_kernels import RawKernel, RawModule
 
 __version__ = f"stand-in (NumPy {_np.__version__})"
 

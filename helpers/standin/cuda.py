@@ -6,7 +6,7 @@ There is no time on it: events and streams can be recorded and waited for, but n
 from __future__ import annotations
 
 from . import missing, runtime
-from .memory import MemoryPool
+from .memory_pools import MemoryPool
 
 __all__ = [
     "Device",

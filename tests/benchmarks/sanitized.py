@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from helpers import simulator
-from helpers.attention import make_inputs
-from helpers.flash import FLASH
-from helpers.flash_inputs import make_inputs as flash_inputs
-from helpers.ladder import LADDER
+from helpers.problem.attention import make_inputs
+from helpers.problem.flash import FLASH
+from helpers.problem.flash_inputs import make_inputs as flash_inputs
+from helpers.problem.ladder import LADDER
 
 TARGET = 4.0
 N, D = 200, 72

@@ -15,7 +15,7 @@ import numpy as np
 from helpers import simulator
 from helpers.kernels import KERNELS, KernelError
 from helpers.simulator import SimulatorError
-from helpers.simulator.compiler import compile_ptx
+from helpers.simulator.compile.compiler import compile_ptx
 
 from .generate import FILES, Mutant
 from .targets import Data, Trial, trials

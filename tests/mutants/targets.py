@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from helpers import flash_inputs
-from helpers.flash import FLASH
 from helpers.kernels import Kernel, load_kernel
-from helpers.ladder import LADDER
+from helpers.problem import flash_inputs
+from helpers.problem.flash import FLASH
+from helpers.problem.ladder import LADDER
 
 FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
 FP16, BF16 = 2e-3, 2e-2  # the same where weights and results are rounded to 11 or 8 bits

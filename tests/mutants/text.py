@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from helpers.simulator.source_text import mask
+from helpers.simulator.compile.source_text import mask
 
 OPEN, CLOSE = "([{", ")]}"
 

@@ -53,7 +53,7 @@ class Case:
     """One launch: a kernel, its geometry and its arguments.
 
     `make_args` gives fresh arguments, NumPy arrays and NumPy scalars in order; `outputs` are the positions of the
-    arrays that the kernel writes. `notes` is for the comparison (see `tests/test_recorded_h200.py`).
+    arrays that the kernel writes. `notes` is for the comparison (see `tests/simulator/observe/test_recorded_h200.py`).
     """
 
     name: str

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from helpers.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashLaunch, FlashRung
-from helpers.flash_inputs import make_inputs
 from helpers.kernels import Kernel, load_kernel
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashLaunch, FlashRung
+from helpers.problem.flash_inputs import make_inputs
 
 RUNGS = {"baseline": FLASH_BASELINE, "swizzled": FLASH_SWIZZLED}
 ELEMENTS = ("half", "nv_bfloat16")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .cases import Case
 from .instructions import Group, groups, pack, unpack
-from .memory import memory_cases
+from .memory.memory_cases import memory_cases
 from .programs import programs
 from .warps import warp_cases
 

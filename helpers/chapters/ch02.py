@@ -1,0 +1,63 @@
+"""Chapter 02, the naive kernels: its exercises."""
+
+from __future__ import annotations
+
+from ..exercises.spec import Case, Exercise
+from ..kernels.kernel import Kernel
+from ..problem.attention import cdiv
+from .shared import (
+    Launch,
+    parameter,
+    products,
+    queries_and_keys,
+    scores_to_normalise,
+    softmax,
+    square_tiles,
+)
+
+
+def _thread_a_row(case: Case, kernel: Kernel) -> Launch:
+    size = parameter(kernel, "BLOCK_SIZE")
+    return (cdiv(case["N"], size),), (size,), 0
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="02_scores",
+        chapter=2,
+        title="who computes what",
+        task="Fill three gaps: a thread's row and column, the guard, and one product of the sum.",
+        hint=(
+            "A block covers `TILE` rows and as many columns, so block number `b` begins at row "
+            "`b * TILE`. The last blocks reach over the edge of $S$. In $Q$, row number `row` "
+            "begins at element `row * d`."
+        ),
+        entry="scaled_dot_product",
+        cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
+        launch=square_tiles("N", "N"),
+        arguments=queries_and_keys,
+        outputs=("S",),
+        expected=products,
+        timed={"N": 2048, "d": 64},
+    ),
+    Exercise(
+        name="02_safe_softmax",
+        chapter=2,
+        title="a softmax that does not overflow",
+        task=(
+            "This softmax is right for small scores and gives NaN for large ones. Subtract each "
+            "row's largest score, as the formula allows."
+        ),
+        hint=(
+            "The largest of numbers that may all be negative cannot start from 0. Start from the "
+            "row's first score, and look at all others."
+        ),
+        entry="softmax",
+        cases=({"N": 37}, {"N": 70}, {"N": 1}),
+        launch=_thread_a_row,
+        arguments=scores_to_normalise,
+        outputs=("P",),
+        expected=softmax,
+        timed={"N": 2048},
+    ),
+)

@@ -1,0 +1,78 @@
+"""Chapter 03, tiles: its exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..exercises.spec import Case, Exercise, Goal
+from ..problem.attention import make_inputs
+from .shared import (
+    BARRIERS,
+    Arguments,
+    products,
+    queries_and_keys,
+    square_tiles,
+)
+
+
+def _weights_and_values(case: Case) -> Arguments:
+    N, d = case["N"], case["d"]
+    P = np.random.default_rng(N).dirichlet(np.full(N, 0.5), N).astype(np.float32)
+    V = make_inputs(N, d, seed=N)[2]
+    return {"P": P, "V": V, "O": np.zeros((N, d), np.float32), "N": N, "d": d}
+
+
+def _weighted_rows(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {"O": arguments["P"].astype(np.float64) @ arguments["V"].astype(np.float64)}
+
+
+_FROM_TILES = Goal(
+    "global_load_bytes",
+    "Elements are loaded that another thread of the block has loaded already: take them from the "
+    "tiles.",
+    name="bytes loaded from global memory",
+)
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="03_edges",
+        chapter=3,
+        title="tiles at the edge",
+        task="Load the two tiles. Past the edges of $Q$ and $K$ they hold zeros.",
+        hint=(
+            "`s_Q[tx][ty]` is element (`row`, `i + ty`) of $Q$; `s_K[tx][ty]` is element (`col`, "
+            "`i + tx`) of $K$, since `s_K` holds a tile of its transpose. Each has two edges to "
+            "mind, and `c ? a : b` loads `a` only where `c` holds."
+        ),
+        entry="scaled_dot_product",
+        cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
+        launch=square_tiles("N", "N"),
+        arguments=queries_and_keys,
+        outputs=("S",),
+        expected=products,
+        goals=(_FROM_TILES,),
+        counted={"N": 37, "d": 19},
+        timed={"N": 2048, "d": 64},
+    ),
+    Exercise(
+        name="03_barriers",
+        chapter=3,
+        title="two barriers",
+        task="This product is right only if all threads keep step. Make it right in any order.",
+        hint=(
+            "Who has written the element of `s_P` that a thread reads, and who may overwrite it, "
+            "in the next turn, before the thread has read it?"
+        ),
+        entry="pv_multiply",
+        cases=({"N": 37, "d": 19}, {"N": 48, "d": 16}, {"N": 21, "d": 13, "TILE": 8}),
+        launch=square_tiles("N", "d"),
+        arguments=_weights_and_values,
+        outputs=("O",),
+        expected=_weighted_rows,
+        goals=(BARRIERS, _FROM_TILES),
+        timed={"N": 2048, "d": 64},
+    ),
+)

@@ -1,0 +1,77 @@
+"""Chapter 06, coalescing: its exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..exercises.spec import Case, Exercise
+from .shared import (
+    SECTORS,
+    Arguments,
+    empty,
+    keys,
+    keys_transposed,
+    normal,
+    tiled,
+)
+
+
+def _p_and_do(case: Case) -> Arguments:
+    N, d = case["N"], case["d"]
+    P = np.random.default_rng(N).dirichlet(np.full(N, 0.5), N).astype(np.float32)
+    return {"P": P, "dO": normal(N, d), "dV": empty(N, d), "N": N, "d": d}
+
+
+def _dv(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    P, dO = (arguments[name].astype(np.float64) for name in ("P", "dO"))
+    return {"dV": P.T @ dO}
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="06_transpose",
+        chapter=6,
+        title="rows in, rows out",
+        task=(
+            "This kernel transposes $K$. Its loads are coalesced and its stores are not. Let each "
+            "thread write another element of the tile, so that the stores are as well."
+        ),
+        hint=(
+            "`tx` has to run along a row of `KT`. Rows of `KT` are columns of `K`, so this tile "
+            "begins at row `first_col` and column `first_row` of `KT`."
+        ),
+        entry="transpose",
+        cases=({"N": 21, "d": 38}, {"N": 33, "d": 9, "TILE": 8}, {"N": 48, "d": 32}),
+        launch=tiled("N", "d"),
+        arguments=keys,
+        outputs=("KT",),
+        expected=keys_transposed,
+        goals=SECTORS,
+        timed={"N": 16384, "d": 1024},
+    ),
+    Exercise(
+        name="06_gradient",
+        chapter=6,
+        title="a product with the columns of P",
+        task=(
+            "Training needs $dV=P^{\\mathsf{T}}dO$. Copy the tile of $P$ so that its loads are "
+            "coalesced, and multiply."
+        ),
+        hint=(
+            "The block needs a square of $P$: rows from `i` on, columns from `first_row` on. Copy "
+            "it as it lies. A column of it then belongs to a row of $dV$, and the thread's own is "
+            "`ty`."
+        ),
+        entry="gradient",
+        cases=({"N": 33, "d": 18}, {"N": 20, "d": 33, "TILE": 8}, {"N": 48, "d": 32}),
+        launch=tiled("N", "d"),
+        arguments=_p_and_do,
+        outputs=("dV",),
+        expected=_dv,
+        goals=SECTORS,
+        timed={"N": 4096, "d": 64},
+    ),
+)

@@ -1,0 +1,105 @@
+"""Chapter 07, bank conflicts: its exercises."""
+
+from __future__ import annotations
+
+from ..exercises.spec import Case, Exercise, Goal
+from ..kernels.kernel import Kernel
+from ..problem.attention import cdiv
+from .shared import (
+    LOADS,
+    NO_ROOM,
+    SECTORS,
+    STORES,
+    Arguments,
+    Launch,
+    empty,
+    keys,
+    keys_transposed,
+    normal,
+    scores,
+    tiled,
+)
+
+
+def _q_and_k(case: Case) -> Arguments:
+    N, d = case["N"], case["d"]
+    Q, K = normal(N, d), normal(N, d, seed=1)
+    return {"Q": Q, "K": K, "S": empty(N, N), "N": N, "d": d}
+
+
+def _patches(case: Case, kernel: Kernel) -> Launch:
+    tiles = cdiv(case["N"], 32)
+    return (tiles, tiles), (64,), 0
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="07_padding",
+        chapter=7,
+        title="a pitch without conflicts",
+        task=(
+            "The columns of this tile all lie in one bank. Give its rows a pitch at which no "
+            "access conflicts, neither down a column nor along a row."
+        ),
+        hint="Lanes one row apart are `pitch` words apart. What must the gcd of `pitch` and 32 be?",
+        entry="transpose",
+        cases=({"N": 35, "d": 70}, {"N": 64, "d": 32}),
+        launch=tiled("N", "d", 32),
+        arguments=keys,
+        outputs=("KT",),
+        expected=keys_transposed,
+        goals=(LOADS, STORES, *SECTORS),
+        timed={"N": 16384, "d": 1024},
+    ),
+    Exercise(
+        name="07_xor",
+        chapter=7,
+        title="no conflict without padding",
+        task=(
+            "`s_K` has rows of 16 words and no room for padding. Store each element in its row, at "
+            "a place that depends on the row, and read it from there."
+        ),
+        hint=(
+            "An exclusive or with the row's number permutes a row, in every row differently. The "
+            "row that is stored to is `ty`. Which row is read from?"
+        ),
+        entry="scaled_dot_product",
+        cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
+        launch=tiled("N", "N", 16),
+        arguments=_q_and_k,
+        outputs=("S",),
+        expected=scores,
+        goals=(NO_ROOM, LOADS, STORES, *SECTORS),
+        timed={"N": 4096, "d": 64},
+    ),
+    Exercise(
+        name="07_patch",
+        chapter=7,
+        title="16 bytes a lane",
+        task=(
+            "Fill a thread's registers with loads of 16 bytes, and choose a pitch at which those "
+            "are possible and do not conflict."
+        ),
+        hint=(
+            "A `float4` starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words. "
+            "Eight lanes read eight rows at once. Think of eight banks of 16 bytes: which pitches "
+            "put the rows into eight different ones?"
+        ),
+        entry="scaled_dot_product",
+        cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
+        launch=_patches,
+        arguments=_q_and_k,
+        outputs=("S",),
+        expected=scores,
+        goals=(
+            LOADS,
+            Goal(
+                "shared_load_instructions",
+                "Four floats that lie side by side are one load of 16 bytes, if they begin at a "
+                "multiple of 16 bytes: read them through a pointer to float4.",
+            ),
+            *SECTORS,
+        ),
+        timed={"N": 4096, "d": 64},
+    ),
+)

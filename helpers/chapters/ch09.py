@@ -1,0 +1,100 @@
+"""Chapter 09, swizzles: its exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..exercises.spec import Case, Exercise
+from ..kernels.kernel import Kernel
+from ..problem.attention import cdiv
+from .shared import (
+    LOADS,
+    NO_ROOM,
+    SECTORS,
+    STORES,
+    Arguments,
+    Launch,
+    empty,
+    normal,
+)
+
+
+def _chunks(case: Case) -> Arguments:
+    count = case["matrices"]
+    return {"rows": normal(count, 8, 8, 4), "columns": empty(count, 8, 8, 4)}
+
+
+def _turned(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {"columns": arguments["rows"].swapaxes(1, 2).astype(np.float64)}
+
+
+def _block_a_matrix(case: Case, kernel: Kernel) -> Launch:
+    return (case["matrices"],), (8, 8), 0
+
+
+def _p_and_v(case: Case) -> Arguments:
+    m = case["m"]
+    P, V = normal(m, 64, dtype=np.float16), normal(64, 64, seed=1, dtype=np.float16)
+    return {"P": P, "V": V, "O": empty(m, 64, dtype=np.float16), "m": m}
+
+
+def _weighted(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    P, V = (arguments[name].astype(np.float64) for name in "PV")
+    return {"O": P @ V}
+
+
+def _warp_for_16_rows(case: Case, kernel: Kernel) -> Launch:
+    return (cdiv(case["m"], 16),), (32,), 0
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        name="09_latin",
+        chapter=9,
+        title="a square of your own",
+        task=(
+            "Choose where in its row each chunk lies, so that neither rows nor columns of the "
+            "matrix conflict. XOR is one way; find another if you can."
+        ),
+        hint=(
+            "Each row must have every place once, or chunks are lost, and so must each column, or "
+            "lanes conflict: a Latin square."
+        ),
+        entry="turn",
+        cases=({"matrices": 1}, {"matrices": 3}),
+        launch=_block_a_matrix,
+        arguments=_chunks,
+        outputs=("columns",),
+        expected=_turned,
+        goals=(NO_ROOM, LOADS, STORES),
+        keeps=(
+            "s_rows[y][place(y, x)] = rows[first + 8 * y + x];",
+            "columns[first + 8 * y + x] = s_rows[x][place(x, y)];",
+        ),
+    ),
+    Exercise(
+        name="09_paths",
+        chapter=9,
+        title="one map on every path",
+        task=(
+            "Swizzle the tiles of this kernel: write the map once, then read $V$ by it, and write "
+            "$O$ by it, so that nothing conflicts."
+        ),
+        hint=(
+            "`place` tells where a chunk begins, for those that write it and those that read it. "
+            "What lies within the chunk is added to that."
+        ),
+        entry="weighted_rows",
+        cases=({"m": 16}, {"m": 41}),
+        launch=_warp_for_16_rows,
+        arguments=_p_and_v,
+        outputs=("O",),
+        expected=_weighted,
+        tolerance=1e-3,
+        goals=(NO_ROOM, LOADS, STORES, *SECTORS),
+        timed={"m": 1 << 20},
+    ),
+)

@@ -1,0 +1,1 @@
+"""One module a picture of an idea that needs no kernel."""

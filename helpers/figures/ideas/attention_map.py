@@ -1,0 +1,100 @@
+"""An attention map: who looks at whom, as a matrix of weights and as links between the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..canvas import SMALL, WIDTH, Canvas, Frame, literal, telling, text_width
+from ..parts import label_height, matrix, outline
+
+MOST = 12
+_LEFT, _CELL, _ROW = 104, 60, (24, 34)
+_GAP = 48  # between the matrix and the names beside it
+_THICKEST = 16  # pixels of a link whose weight is 1
+_FAINT = 0.05  # links of less weight are left out
+
+
+def attention_map(P, tokens: Sequence[str]) -> list[Frame]:
+    """The weights of all queries at once, and then of one query after the other.
+
+    Args:
+        P: (N, N) weights: row i says how much token i takes from each token.
+        tokens: N names.
+
+    Raises:
+        ValueError: P is not square, has more than 12 rows, holds anything but weights from 0 to 1,
+            or the names are not as many as its rows.
+    """
+    P = np.asarray(P, dtype=float)
+    count = len(tokens)
+    if P.shape != (count, count) or not 1 <= count <= MOST:
+        raise ValueError(
+            f"attention_map shows 1 to {MOST} tokens and a weight for each pair of them, not "
+            f"{count} tokens and weights of shape {P.shape}."
+        )
+    if not ((P >= 0) & (P <= 1 + 1e-6)).all():
+        raise ValueError("attention_map shows weights, which are numbers from 0 to 1.")
+    names = [literal(token) for token in tokens]
+    side = max(text_width(name, SMALL) for name in names) + 10
+    wide = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * side - 150) / count)
+    high = max(_ROW[0], min(_ROW[1], 300 / count))
+    top = 40 + label_height(names, wide)
+
+    def scene(query: int | None) -> Canvas:
+        canvas = Canvas(
+            height=top + count * high + 8,
+            label=f"Attention weights of {count} tokens: {', '.join(tokens)}.",
+        )
+        grid = matrix(
+            canvas, P, _LEFT, top, cell=(wide, high), hue="purple", title="P",
+            shape="row: who looks; column: at whom", rows=names, columns=names, shade=1.0,
+        )  # fmt: skip
+        if query is not None:
+            outline(canvas, grid, [(query, j) for j in range(count)])
+        start, end = grid.right + _GAP + side, WIDTH - side - 4
+        canvas.text(start, top - 22, "looks", size=SMALL, anchor="end", fill="muted")
+        canvas.text(end, top - 22, "at", size=SMALL, fill="muted")
+        links = [
+            (P[i, j], i, j)
+            for i in range(count)
+            for j in range(count)
+            if P[i, j] >= _FAINT and query in (None, i)
+        ]
+        for weight, i, j in sorted(links):
+            y1, y2 = grid.centre(i)[1], grid.centre(j)[1]
+            bend = 0.45 * (end - start)
+            canvas.path(
+                f"M{start + 4:.1f} {y1:.1f}C{start + bend:.1f} {y1:.1f} {end - bend:.1f} {y2:.1f} "
+                f"{end - 6:.1f} {y2:.1f}",
+                stroke="purple",
+                weight=_THICKEST * weight,
+                opacity=0.85 if query is not None else 0.6,
+            )
+        for i, name in enumerate(names):
+            y = grid.centre(i)[1] + 0.36 * SMALL
+            asks = query in (None, i)
+            canvas.text(
+                start, y, name, size=SMALL, anchor="end", bold=i == query,
+                fill="ink" if asks else "muted",
+            )  # fmt: skip
+            taken = query is None or P[query, i] >= _FAINT
+            bold = query is not None and i == int(P[query].argmax())
+            canvas.text(end, y, name, size=SMALL, bold=bold, fill="ink" if taken else "muted")
+        return canvas
+
+    whole = scene(None).frame(
+        "The whole map. The thicker a link, the more the token on its left takes from the one "
+        f"on its right; links under {_percent(_FAINT)} are left out."
+    )
+    frames = [telling(whole)]
+    for i, token in enumerate(tokens):
+        order = np.argsort(-P[i], kind="stable")[:3]
+        shares = [f"{_percent(P[i, j])} from “{tokens[j]}”" for j in order if P[i, j] >= _FAINT]
+        frames.append(scene(i).frame(f"“{token}” takes {', '.join(shares)}."))
+    return frames
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

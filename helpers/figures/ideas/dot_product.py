@@ -1,0 +1,226 @@
+"""The dot product q·k as a measure of direction: in steps, and with a k that can be dragged.
+
+Both pictures are laid out here; `dot_product.js` only moves what depends on k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import traitlets
+
+from ..canvas import SMALL, Canvas, Frame, number
+from ..player import Figure, module
+from .plane import Plane
+
+_SIDE, _X, _Y = 404, 20, 8
+_TEXT = 500
+_GAUGE = {"x": _TEXT, "y": 308, "width": 430, "height": 22}
+# What is written of a k, and where: x, y, size, whether bold, colour.
+_LINES = {
+    "k": (_TEXT, 72, 20, False, "orange"),
+    "terms": (_TEXT, 122, 18, False, "ink"),
+    "dot": (_TEXT, 162, 30, True, "purple"),
+    "angle": (_TEXT, 212, 18, False, "ink"),
+    "cosine": (_TEXT, 240, 18, False, "ink"),
+    "verdict": (_TEXT, 394, 18, True, "ink"),
+}
+# In words, from which cosine on.
+_VERDICTS = (
+    (0.9, "nearly the same direction: q·k ≈ |q|·|k|"),
+    (0.1, "less than 90° apart: q·k > 0"),
+    (-0.1, "about at right angles: q·k ≈ 0"),
+    (-0.9, "more than 90° apart: q·k < 0"),
+    (-2.0, "nearly opposite: q·k ≈ −|q|·|k|"),
+)
+
+
+def dot_product(q, ks, labels: Sequence[str] | None = None) -> list[Frame]:
+    """q·k for one query and several keys, a step for each.
+
+    Args:
+        q: (2,), not zero.
+        ks: (M, 2), one to ten keys.
+        labels: a name for each key.
+
+    Raises:
+        ValueError: a shape is not as above, or q is zero.
+    """
+    q, ks = _vector(q, "q"), np.asarray(ks, dtype=float)
+    if ks.ndim != 2 or ks.shape[1] != 2 or not 1 <= len(ks) <= 10:
+        raise ValueError(f"dot_product takes 1 to 10 keys of two numbers each, not {ks.shape}.")
+    names = ["k"] * len(ks) if labels is None else list(labels)
+    if len(names) != len(ks):
+        raise ValueError(f"dot_product has {len(ks)} keys, but {len(names)} labels.")
+    extent = _extent(q, *ks)
+    frames = []
+    for k, name in zip(ks, names, strict=True):
+        who = "k" if labels is None else f"The key of “{name}”"
+        frames.append(
+            _whole(q, k, extent).frame(
+                f"{who} is {number(_degrees(q, k), 0)}° from q, and q·k = {number(q @ k)}: the "
+                "length of q times what k reaches along q, negative where that is backwards."
+            )
+        )
+    return frames
+
+
+class DotProduct(Figure):
+    """q·k of two vectors of the plane; k follows the mouse, a finger or the arrow keys.
+
+    Args:
+        q, k: two numbers each; q is not zero. Assign them to move the arrows.
+        extent: the largest coordinate shown; room for both vectors unless given.
+
+    `k` follows the viewer when the arrow is let go.
+
+    Raises:
+        ValueError: q is zero, or a vector has not two finite numbers.
+    """
+
+    _esm = module("ideas/dot_product.js")
+    q = traitlets.List(traitlets.Float()).tag(sync=True)
+    k = traitlets.List(traitlets.Float()).tag(sync=True)
+    extent = traitlets.Float().tag(sync=True)
+    # What does not depend on k, and where the rest goes.
+    scene = traitlets.Unicode().tag(sync=True)
+    layout_of = traitlets.Dict(
+        {
+            "plane": {"x": _X, "y": _Y, "side": _SIDE},
+            "gauge": _GAUGE,
+            "lines": {name: list(place[:3]) for name, place in _LINES.items()},
+            "verdicts": [list(verdict) for verdict in _VERDICTS],
+        }
+    ).tag(sync=True)
+
+    def __init__(self, q=(2.0, 1.0), k=(0.5, 1.5), *, extent: float | None = None, **options):
+        q, k = _vector(q, "q"), _vector(k, "k", zero=True)
+        options = {
+            "name": "Dot product",
+            "alt": "Two vectors q and k in the plane and their dot product; k can be moved.",
+        } | options
+        extent = _extent(q, k, (2.0, 2.0)) if extent is None else float(extent)
+        super().__init__(q=q.tolist(), k=k.tolist(), extent=extent, **options)
+
+    @traitlets.validate("q", "k")
+    def _two_numbers(self, proposal) -> list[float]:
+        name = proposal["trait"].name
+        return _vector(proposal["value"], name, zero=name == "k").tolist()
+
+    @traitlets.observe("q", "extent")
+    def _redraw(self, change) -> None:
+        if self.q and self.extent:
+            self.scene = _still(np.array(self.q), self.extent)[0].svg()
+
+    @property
+    def value(self) -> float:
+        """q·k."""
+        return float(np.dot(self.q, self.k))
+
+    def stills(self) -> list[tuple[str, str]]:
+        q, k = np.array(self.q), np.array(self.k)
+        caption = f"q·k = {number(q @ k)} for q = {_pair(q)} and k = {_pair(k)}."
+        return [(_whole(q, k, self.extent).svg(), caption)]
+
+
+def _still(q, extent: float) -> tuple[Canvas, Plane]:
+    """The plane with q, the line it lies on, and the gauge's empty bar."""
+    canvas = Canvas(
+        height=_SIDE + 2 * _Y, label="Vectors q and k of the plane, and their dot product."
+    )
+    plane = Plane(canvas, _X, _Y, _SIDE, extent)
+    plane.lattice()
+    plane.axes()
+    far = q / np.abs(q).max() * extent
+    canvas.line(*plane.at(-far), *plane.at(far), stroke="blue", dash="3 5", weight=1.5)
+    plane.ticks()
+    plane.vector(q, stroke="blue", weight=4)
+    plane.label(q, "q", fill="blue", bold=True, size=22)
+    canvas.text(_TEXT, 40, f"q = {_pair(q)}", size=20, mono=True, fill="blue")
+    canvas.text(_TEXT, 290, "q·k", size=18, bold=True, fill="purple")
+    x, y, width, height = _GAUGE.values()
+    canvas.rect(x, y, width, height, fill="faint", stroke="grid")
+    canvas.line(x + width / 2, y - 6, x + width / 2, y + height + 6, stroke="ink", weight=2)
+    most = number(_most(q, extent), 1)
+    for share, text in ((0, f"−{most}"), (0.5, "0"), (1, most)):
+        anchor = ("start", "middle", "end")[int(2 * share)]
+        canvas.text(
+            x + share * width, y + height + 22, text, size=SMALL, anchor=anchor, fill="muted"
+        )
+    return canvas, plane
+
+
+def _whole(q, k, extent: float) -> Canvas:
+    """The picture with k in it."""
+    canvas, plane = _still(q, extent)
+    foot = (q @ k) / (q @ q) * q
+    canvas.line(*plane.at(k), *plane.at(foot), stroke="muted", weight=2, dash="4 4")
+    canvas.line(*plane.at((0, 0)), *plane.at(foot), stroke="purple", weight=7, opacity=0.75)
+    plane.vector(k, stroke="orange", weight=4)
+    plane.label(k, "k", fill="orange", bold=True, size=22)
+    x, y, width, height = _GAUGE.values()
+    length = width / 2 * max(-1.0, min(1.0, (q @ k) / _most(q, extent)))
+    canvas.rect(
+        x + width / 2 + min(length, 0), y, abs(length), height, fill="purple", stroke="none"
+    )
+    texts = _texts(q, k)
+    for name, (left, base, size, bold, fill) in _LINES.items():
+        canvas.text(
+            left, base, texts[name], size=size, bold=bold, fill=fill, mono=name != "verdict"
+        )
+    return canvas
+
+
+def _texts(q, k) -> dict[str, str]:
+    """What `dot_product.js` writes too, for the same vectors."""
+    lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
+    cosine = (q @ k) / (lengths[0] * lengths[1]) if lengths[1] else 0.0
+    return {
+        "k": f"k = {_pair(k)}",
+        "terms": f"{_factor(q[0])}·{_factor(k[0])} + {_factor(q[1])}·{_factor(k[1])}",
+        "dot": f"q·k = {number(q @ k)}",
+        "angle": f"θ = {number(_degrees(q, k), 0)}°",
+        "cosine": f"|q|·|k|·cos θ = {number(lengths[0])}·{number(lengths[1])}·{_factor(cosine)}",
+        "verdict": _verdict(q, k),
+    }
+
+
+def _vector(values, name: str, zero: bool = False) -> np.ndarray:
+    vector = np.asarray(values, dtype=float)
+    if vector.shape != (2,) or not np.isfinite(vector).all():
+        raise ValueError(f"{name} has two finite numbers, not {values}.")
+    if not zero and not vector.any():
+        raise ValueError(f"{name} must not be zero: it would have no direction.")
+    return vector
+
+
+def _extent(*vectors) -> float:
+    return 1.25 * float(np.abs(vectors).max())
+
+
+def _most(q, extent: float) -> float:
+    """The largest q·k in the plane that is shown: k in the corner that q points to."""
+    return float(np.abs(q).sum() * extent)
+
+
+def _degrees(q, k) -> float:
+    """The angle between them, 0 to 180; 90 where k is zero."""
+    if not np.any(k):
+        return 90.0
+    return math.degrees(math.atan2(abs(q[0] * k[1] - q[1] * k[0]), q @ k))
+
+
+def _verdict(q, k) -> str:
+    cosine = math.cos(math.radians(_degrees(q, k)))
+    return next(text for bound, text in _VERDICTS if cosine >= bound)
+
+
+def _pair(vector) -> str:
+    return f"({number(vector[0])}, {number(vector[1])})"
+
+
+def _factor(value: float) -> str:
+    text = number(value)
+    return f"({text})" if text.startswith("−") else text

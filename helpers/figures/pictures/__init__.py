@@ -1,0 +1,1 @@
+"""One module a picture of what a kernel did in a small run."""

@@ -1,0 +1,221 @@
+"""One tile of Q for several tiles of S: `03_tiled.cu` and `05_coarsened.cu` side by side.
+
+Both sides are read from the traces of the two kernels and advance by tile products, so that at each
+step both have done the same work.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
+from ..palette import MATRIX_HUES
+from ..parts import Grid
+from ..products import run_coarsened, run_tiled
+from ..replay import BlockReplay, Phase, replay, run_columns
+from ..runs import Run
+from ..tiles import RESULT_LOOKS, counted, frame_of, operand_grid, shared_grid, short, value_grid
+
+MOST_ELEMENTS, MOST_STEPS = 8, 200
+_HEIGHT, _SIDE = 411, 456
+_KT_Y, _S_Y, _COUNTS_Y = 80, 197, 332
+_TILES_X = 346
+
+
+def coarsening_compared(
+    N: int = 4,
+    d: int = 4,
+    TILE: int = 2,
+    COARSE: int = 2,
+    *,
+    plain: Run | None = None,
+    coarse: Run | None = None,
+) -> list[Frame]:
+    """What blocks read from global memory without and with coarse threads, step by step.
+
+    Args:
+        N, d, TILE, COARSE: sizes of the two runs; N and d up to 8.
+        plain: another run for the left side, as of `products.run_tiled`.
+        coarse: another run for the right side, as of `products.run_coarsened`.
+
+    Raises:
+        ValueError: the matrices are too large, or the steps too many.
+    """
+    if plain is None or coarse is None:
+        _check_size(N, d)
+    plain = run_tiled(N, d, TILE) if plain is None else plain
+    coarse = run_coarsened(N, d, TILE, COARSE) if coarse is None else coarse
+    for run in (plain, coarse):
+        _check_size(run.sizes["N"], run.sizes["d"])
+    sides = [
+        _Side(plain, 0, "one tile of S a block"),
+        _Side(coarse, 504, f"COARSE = {coarse.defines['COARSE']}"),
+    ]
+    steps = max(len(side.steps) for side in sides)
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"These sizes take {steps:,} steps, more than {MOST_STEPS}: choose a larger TILE, or "
+            "smaller matrices."
+        )
+    full = max(sum(side.steps[-1].reads.values()) for side in sides)
+    return [_frame(sides, number, steps, full) for number in range(steps)]
+
+
+def _check_size(N: int, d: int) -> None:
+    if max(N, d) > MOST_ELEMENTS:
+        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
+
+
+class _Step(NamedTuple):
+    """How one side stands after a phase; `reads` counts from the start, by array."""
+
+    block: BlockReplay
+    phase: Phase
+    reads: dict[str, int]
+    finished: dict[int, float]
+
+
+class _Side:
+    """One kernel's half of the figure."""
+
+    def __init__(self, run: Run, x: float, title: str):
+        self.run, self.x, self.title = run, x, title
+        self.N, self.d, self.tile = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
+        reads = {"Q": 0, "K": 0}
+        finished: dict[int, float] = {}
+        self.steps: list[_Step] = []
+        for block in replay(run):
+            for phase in block.phases:
+                for array, found in phase.reads.items():
+                    reads[array] = reads.get(array, 0) + len(found)
+                done = {at: float(run.arrays["S"].flat[at]) for at in phase.stored}
+                finished = finished | done
+                self.steps.append(_Step(block, phase, dict(reads), finished))
+        self.blocks = len({step.block.block for step in self.steps})
+        self.cell = min(38.0, 150 / max(self.N, self.d)), min(26.0, 107 / max(self.N, self.d))
+        self.whole = all(
+            float(v).is_integer() for step in self.steps for v in step.phase.partial.values()
+        )
+
+    def at(self, number: int) -> _Step:
+        return self.steps[min(number, len(self.steps) - 1)]
+
+    # ---------------------------------------------------------------- picture
+
+    def draw(self, canvas: Canvas, number: int, full: int) -> None:
+        step = self.at(number)
+        block, phase = step.block, step.phase
+        x = self.x + 12
+        canvas.text(x, 20, self.title, size=LARGE, bold=True)
+        name = f"block ({block.block[0]}, {block.block[1]}) of {self.blocks}"
+        canvas.lines(x, 44, [f"{name}:", phase.kind], size=NORMAL)
+        held = {h.source for words in phase.shared.values() for h in words.values() if h.source}
+        s_x = x + max(self.d * self.cell[0], 100) + 22
+        q_y = _S_Y
+        kt_y = _S_Y - 32 - self.d * self.cell[1]
+        fresh = {(array, index) for array, found in phase.reads.items() for index in found}
+        self._operand(canvas, "Q", "Q", x, q_y, (self.N, self.d),
+                      lambda i, j: i * self.d + j, held, fresh)  # fmt: skip
+        self._operand(canvas, "K", "Kᵀ", s_x, kt_y, (self.d, self.N),
+                      lambda i, j: j * self.d + i, held, fresh)  # fmt: skip
+        self._result(canvas, s_x, q_y, step)
+        self._shared(canvas, self.x + _TILES_X, phase)
+        self._counts(canvas, x, step, full)
+
+    def _operand(self, canvas, name, title, x, y, shape, flat, held, fresh) -> None:
+        hue = MATRIX_HUES[name]
+        grid, tile = operand_grid(
+            canvas, name, self.run.arrays[name], x, y, shape, self.cell, flat, held
+        )
+        frame_of(canvas, grid, tile, hue, 2)
+        places = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
+        read = [p for p in places if (name, flat(*p)) in fresh]
+        frame_of(canvas, grid, read, "ink", 4)
+        canvas.text(x, y - 9, title, size=18, bold=True, fill=hue)
+
+    def _result(self, canvas: Canvas, x: float, y: float, step: _Step) -> Grid:
+        columns = run_columns(self.run)
+        phase = step.phase
+        mine = {at for found in step.block.results.values() for at in found}
+
+        def look_of(i, j):
+            at = i * columns + j
+            if at in step.finished:
+                return "stored"
+            return "sum" if at in phase.partial else "mine" if at in mine else "empty"
+
+        def text_of(i, j):
+            at = i * columns + j
+            if at in step.finished:
+                return short(step.finished[at], step.finished[at].is_integer())
+            return short(phase.partial[at], self.whole) if at in phase.partial else ""
+
+        grid = value_grid(
+            canvas, x, y, (self.N, columns), self.cell, RESULT_LOOKS, look_of, text_of, "−9.5"
+        )
+        frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
+        frame_of(canvas, grid, [divmod(at, columns) for at in phase.touched], "ink", 3)
+        canvas.text(x, y - 9, "S", size=18, bold=True, fill="purple")
+        return grid
+
+    def _shared(self, canvas: Canvas, x: float, phase: Phase) -> None:
+        edge = self.tile
+        cell = min(38.0, 84 / edge), min(26.0, 72 / edge)
+        canvas.text(x, _KT_Y - 30, "shared", size=SMALL, fill="muted")
+        for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
+            held = phase.shared[array]
+            y = _KT_Y + place * 126
+            grid = shared_grid(canvas, array, held, x, y, edge, cell, "K" if place else "Q", "−9")
+            if phase.kind == "load":
+                new = array in phase.fresh
+                if new:
+                    frame_of(canvas, grid, [divmod(i, edge) for i in phase.fresh[array]], "ink", 4)
+                note = "loaded" if new else "kept"
+                canvas.text(x, grid.bottom + 20, note, size=NORMAL, bold=not new)
+
+    def _counts(self, canvas: Canvas, x: float, step: _Step, full: int) -> None:
+        canvas.text(x, _COUNTS_Y, "elements read from global memory", size=NORMAL, bold=True)
+        rows = [("Q", step.reads["Q"], "blue"), ("K", step.reads["K"], "orange")]
+        rows.append(("total", step.reads["Q"] + step.reads["K"], "gray"))
+        width = _SIDE - 12 - 56 - 60
+        for place, (label, value, hue) in enumerate(rows):
+            y = _COUNTS_Y + 10 + 23 * place
+            canvas.text(x, y + 15, label, size=NORMAL)
+            canvas.rect(x + 56, y, width, 17, fill="faint", stroke="grid")
+            if value:
+                canvas.rect(x + 56, y, width * value / full, 17, fill=f"{hue}-fill", stroke=hue,
+                            weight=2)  # fmt: skip
+            canvas.text(x + 56 + width + 48, y + 16, str(value), size=18, bold=True,
+                        anchor="end")  # fmt: skip
+
+    # ---------------------------------------------------------------- words
+
+    def words(self, number: int) -> str:
+        step = self.at(number)
+        block, phase = step.block, step.phase
+        name = f"block ({block.block[0]}, {block.block[1]})"
+        if number >= len(self.steps):
+            return "it is done"
+        if phase.kind == "load":
+            counts = {a: len(found) for a, found in sorted(phase.reads.items(), reverse=True)}
+            read = " and ".join(f"{n} of {array}" for array, n in counts.items()) or "nothing"
+            kept = [array for array in sorted(phase.shared) if array not in phase.fresh]
+            text = f"{name} reads {read}"
+            return f"{text}; {' and '.join(kept)} stays as it is" if kept else text
+        text = f"{name} adds to {counted(len(phase.touched), 'element')} of S"
+        return f"{text} and stores {len(phase.stored)}" if phase.stored else text
+
+
+def _frame(sides: list[_Side], number: int, steps: int, full: int) -> Frame:
+    canvas = Canvas(height=_HEIGHT, label="Reads without and with coarse threads, side by side.")
+    for side in sides:
+        side.draw(canvas, number, full)
+    canvas.line(480, 8, 480, _HEIGHT - 8, stroke="grid")
+    left, right = (side.words(number) for side in sides)
+    caption = f"Left, {left}. Right, {right}."
+    if number == steps - 1:
+        totals = [side.steps[-1].reads for side in sides]
+        left, right = (f"{r['Q']} + {r['K']} = {r['Q'] + r['K']}" for r in totals)
+        caption += f" Reads of Q and K in all: {left} on the left, {right} on the right."
+        caption += f" Blocks: {sides[0].blocks} and {sides[1].blocks}."
+    return canvas.frame(caption)

@@ -1,0 +1,195 @@
+"""One frame of a reduction: the row, a box for each thread, and the tree in shared memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..canvas import LARGE, SMALL, Canvas, number, text_width
+from ..palette import hue
+from ..parts import Grid
+
+_LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 48, 132, 212
+_WIDTH = 820
+_HIGHEST = 411  # of the picture
+_CELL = 34  # height of an element; a word of shared memory is 4 pixels lower
+
+# The words of shared memory, and for those just stored what each was made of; None where all are
+# old.
+Level = tuple[dict[int, float], dict[int, list[int]] | None]
+
+
+class State(NamedTuple):
+    """What a frame shows.
+
+    Attributes:
+        elements, title, place: the row's values, what they are, and where.
+        owner: element → thread, for the colours.
+        reading: (element, thread) of each read in this step.
+        seen: elements read before or now.
+        registers, name: thread → value of its register, and what it is called.
+        threads: how many there are.
+        levels: shared memory after each level so far; the first one is what the threads stored.
+        current: the last level is this step's doing.
+        root: all threads read the tree's root in this step.
+    """
+
+    elements: Sequence[float]
+    title: str
+    place: str
+    owner: dict[int, int]
+    reading: list[tuple[int, int]]
+    seen: set[int]
+    registers: dict[int, float]
+    name: str
+    threads: int
+    levels: list[Level]
+    current: bool
+    root: bool
+
+
+def picture(state: State) -> Canvas:
+    """Draw a step of a reduction."""
+    depth = 1 + int(math.log2(state.threads))
+    pitch = min(66.0, (_HIGHEST - _TREE_Y - _CELL) / max(depth - 1, 1))
+    canvas = Canvas(
+        height=_TREE_Y + (depth - 1) * pitch + _CELL,
+        label=f"{state.threads} threads reduce a row of {len(state.elements)} elements.",
+    )
+    row = _row(canvas, state)
+    threads = _threads(canvas, state)
+    for index, thread in state.reading:
+        canvas.arrow(
+            row.centre(0, index)[0], row.bottom + 2, threads.centre(0, thread)[0], threads.y - 4,
+            stroke=hue(thread),
+        )  # fmt: skip
+    for level, (words, came) in enumerate(state.levels[:depth]):
+        latest = level == len(state.levels) - 1
+        y = _TREE_Y + level * pitch
+        above = y - pitch + _CELL - 2 if level else threads.bottom + 3
+        _label(canvas, y, level)
+        _words(canvas, state, threads, y, words, came, latest)
+        if level or (latest and state.current):
+            _arrows(canvas, threads, came or {}, above, y, latest and state.current)
+    if not state.levels:
+        _label(canvas, _TREE_Y, 0)
+        _words(canvas, state, threads, _TREE_Y, {}, None, False)
+    return canvas
+
+
+def text_of(value: float) -> str:
+    """A value as the figure writes it: whole numbers as they are, others with two digits."""
+    whole = math.isfinite(value) and float(value).is_integer()
+    return number(value, 0 if whole else 2)
+
+
+def _row(canvas: Canvas, state: State) -> Grid:
+    count = len(state.elements)
+    width = min(52.0, _WIDTH / count)
+    grid = Grid(_LEFT + (_WIDTH - count * width) / 2, _ROW_Y, width, _CELL, 1, count)
+    canvas.text(_LEFT, _ROW_Y - 30, state.title, bold=True, mono=True)
+    canvas.text(
+        _LEFT + _WIDTH, _ROW_Y - 30, state.place, size=SMALL, fill="muted", anchor="end"
+    )  # fmt: skip
+    whole = all(float(value).is_integer() for value in state.elements)
+    texts = [number(value, 0 if whole else 2) for value in state.elements]
+    size = _fitting(max(texts, key=len), width - 4, LARGE - 2)
+    current = {index for index, _ in state.reading}
+    for index, text in enumerate(texts):
+        x, y, w, h = grid.box(0, index)
+        name = hue(state.owner.get(index, 0))
+        look = {"fill": "faint", "stroke": "grid"}
+        if index in current:
+            look = {"fill": f"{name}-fill", "stroke": "ink", "weight": 3}
+        elif index in state.seen:
+            look = {"fill": f"{name}-fill", "stroke": name}
+        canvas.rect(x + 1.5, y, w - 3, h, r=4, **look)
+        look = {"anchor": "middle", "mono": True}
+        if text_width(max(texts, key=len), size, mono=True) <= width:
+            canvas.text(x + w / 2, y + _CELL / 2 + 0.36 * size, text, size=size, bold=True, **look)
+        canvas.text(x + w / 2, y - 7, str(index), size=SMALL, fill="muted", **look)
+    return grid
+
+
+def _threads(canvas: Canvas, state: State) -> Grid:
+    grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 14, 1, state.threads)
+    canvas.text(_LEFT - 12, grid.y + 17, "registers", size=SMALL, anchor="end")
+    canvas.text(_LEFT - 12, grid.y + 41, state.name, size=SMALL, anchor="end", mono=True, bold=True)
+    box = min(132.0, grid.cell_width - 8)
+    busy = {thread for _, thread in state.reading}
+    for thread in range(state.threads):
+        middle, _ = grid.centre(0, thread)
+        name, thick = hue(thread), thread in busy or state.root
+        canvas.rect(
+            middle - box / 2, grid.y, box, grid.cell_height, r=8, fill=f"{name}-fill",
+            stroke="ink" if thick else name, weight=3 if thick else 1,
+        )  # fmt: skip
+        label = f"thread {thread}" if box >= 76 else f"t{thread}"
+        canvas.text(middle, grid.y + 17, label, size=SMALL, anchor="middle")
+        if thread in state.registers:
+            text = text_of(state.registers[thread])
+            size = _fitting(text, box - 4, LARGE)
+            canvas.text(
+                middle, grid.y + 40, text, size=size, anchor="middle", mono=True, bold=True
+            )  # fmt: skip
+    return grid
+
+
+def _label(canvas: Canvas, y: float, level: int) -> None:
+    canvas.text(_LEFT - 12, y + 15, "s_data", size=SMALL, anchor="end", mono=True, bold=True)
+    if level == 0:
+        canvas.text(_LEFT - 12, y + 32, "shared", size=SMALL, anchor="end", fill="muted")
+
+
+def _words(
+    canvas: Canvas,
+    state: State,
+    threads: Grid,
+    y: float,
+    words: dict[int, float],
+    came: dict[int, list[int]] | None,
+    latest: bool,
+) -> None:
+    box = min(100.0, threads.cell_width - 8)
+    numbered = box >= 64
+    for word in range(state.threads):
+        middle, _ = threads.centre(0, word)
+        fresh = word in (came or {})
+        thick = latest and fresh and (state.current or (state.root and word == 0))
+        look = {"stroke": "grid", "dash": "3 3"}
+        if fresh:
+            look = {"fill": "yellow-fill", "stroke": "ink" if thick else "yellow"}
+            look["weight"] = 3 if thick else 1
+        elif word in words:
+            look = {"fill": "faint", "stroke": "grid"}
+        canvas.rect(middle - box / 2, y, box, _CELL - 4, r=4, **look)
+        if numbered:
+            canvas.text(
+                middle - box / 2 + 5, y + 20, str(word), size=SMALL, fill="muted", mono=True
+            )
+        if word in words:
+            text = text_of(words[word])
+            room = box - 4 if not numbered else box - 30
+            size = _fitting(text, room, LARGE - 2)
+            canvas.text(
+                middle + (4 if numbered else 0), y + (_CELL - 4) / 2 + 0.38 * size, text, size=size,
+                anchor="middle", mono=True, bold=fresh, fill="ink" if fresh else "muted",
+            )  # fmt: skip
+
+
+def _arrows(
+    canvas: Canvas, threads: Grid, came: dict[int, list[int]], top: float, y: float, current: bool
+) -> None:
+    for word, sources in came.items():
+        for source in sources:
+            start, end = threads.centre(0, source)[0], threads.centre(0, word)[0]
+            canvas.arrow(start, top, end, y - 3, stroke="ink" if current else "muted")
+
+
+def _fitting(text: str, room: float, largest: int) -> int:
+    """The largest size in which monospaced text fits, 16 at least."""
+    for size in range(largest, SMALL, -1):
+        if text_width(text, size, mono=True) <= room:
+            return size
+    return SMALL

@@ -1,0 +1,321 @@
+"""S = QKᵀ / √d through tiles in shared memory, step by step, from the trace of `03_tiled.cu`."""
+
+from __future__ import annotations
+
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
+from ..palette import MATRIX_HUES
+from ..parts import Grid
+from ..products import NaiveReads, run_naive, run_tiled
+from ..replay import BlockReplay, Phase, replay, run_columns
+from ..runs import Run, pieces
+from ..tiles import (
+    RESULT_LOOKS,
+    counted,
+    frame_of,
+    gauge,
+    operand_grid,
+    shared_grid,
+    short,
+    value_grid,
+)  # fmt: skip
+
+MOST_ELEMENTS, MOST_STEPS = 16, 200
+_HEIGHT = 411
+_LEFT, _TOP = 20, 28
+_WIDE, _HIGH = (236, 332), 162  # of Q, of Kᵀ and S; of each of them
+_PANEL = 628  # where the shared memory and the counts begin
+
+
+def tiled_product(
+    N: int = 8, d: int = 8, TILE: int = 4, *, run: Run | None = None, naive: Run | None = None
+) -> list[Frame]:
+    """How blocks load tiles of Q and Kᵀ, wait, and multiply: three steps for each pair of tiles.
+
+    Left the matrices, right the shared memory of the block at work, and how many elements have been
+    read from global memory so far, against what the naive kernel reads for the same products.
+
+    Args:
+        N, d, TILE: sizes of a run of `03_tiled.cu`; N and d up to 16.
+        run: another run to draw, as of `run_tiled`; N, d and TILE then do not count.
+        naive: the run to compare with; one of `02_naive.cu` on the same matrices unless given.
+
+    Raises:
+        ValueError: the matrices are too large, or the steps too many.
+    """
+    if run is None:
+        _check_size(N, d)
+        run = run_tiled(N, d, TILE)
+    N, d, TILE = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
+    _check_size(N, d)
+    steps = 3 * pieces(N, TILE) ** 2 * pieces(d, TILE)
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"N={N}, d={d} and TILE={TILE} take {steps:,} steps, more than {MOST_STEPS}: choose a "
+            "larger TILE, or smaller matrices."
+        )
+    return _Film(run, run_naive(run) if naive is None else naive).frames()
+
+
+def _check_size(N: int, d: int) -> None:
+    if max(N, d) > MOST_ELEMENTS:
+        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
+
+
+class _Film:
+    """The frames of one run: what is the same in all of them, and where the count stands."""
+
+    def __init__(self, run: Run, naive: Run):
+        self.run, self.naive = run, NaiveReads(naive)
+        self.N, self.d, self.tile = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
+        self.blocks = replay(run)
+        self.reads = self.naive_reads = self.shared_reads = 0
+        self.written: set[int] = set()
+        sums = [v for b in self.blocks for p in b.phases for v in p.partial.values()]
+        self.whole = all(float(v).is_integer() for v in sums)
+        most = max(self.N, self.d)
+        self.high = min(32.0, _HIGH / most)
+        self.wide = min(40.0, _WIDE[0] / self.d), min(44.0, _WIDE[1] / self.N)
+        # Where S begins: right of Q and below Kᵀ, which leave the corner to the block's name.
+        self.corner = _LEFT + max(self.d * self.wide[0], 176) + 28, _TOP + _HIGH + 38
+        self.finished: dict[int, float] = {}
+
+    def frames(self) -> list[Frame]:
+        frames = []
+        for block in self.blocks:
+            loads, seen = 0, {}
+            for phase in block.phases:
+                if phase.kind == "load":
+                    loads += 1
+                    self.reads += sum(map(len, phase.reads.values()))
+                    frames.append(self._frame(block, phase, loads, "load", seen))
+                    continue
+                if phase.barrier is not None:
+                    before = Phase("load", {}, phase.shared, {}, 0, {}, seen, set(), [], None)
+                    frames.append(self._frame(block, before, loads, "barrier", seen, phase.barrier))
+                self.shared_reads += phase.shared_reads
+                self.naive_reads += self.naive.share(phase.touched, self._held(phase))
+                self.written.update(phase.stored)
+                seen = phase.partial
+                frames.append(self._frame(block, phase, loads, "multiply", seen))
+            for at in self.written:
+                self.finished[at] = float(self.run.arrays["S"].flat[at])
+        return frames
+
+    @staticmethod
+    def _held(phase: Phase) -> set[tuple[str, int]]:
+        return {h.source for held in phase.shared.values() for h in held.values() if h.source}
+
+    # ---------------------------------------------------------------- one frame
+
+    def _frame(
+        self,
+        block: BlockReplay,
+        phase: Phase,
+        turn: int,
+        step: str,
+        partial: dict[int, float],
+        barrier: int | None = None,
+    ) -> Frame:
+        turns = sum(p.kind == "load" for p in block.phases)
+        example = self._example(block, phase)
+        name = f"block ({block.block[0]}, {block.block[1]})"
+        caption = self._caption(block, phase, turn, turns, step, example, barrier)
+        canvas = Canvas(height=_HEIGHT, label=f"Tiled product, {name}, tile {turn}: {step}.")
+        missing = phase.kind == "multiply" and phase.barrier is None
+        self._where(canvas, name, turn, turns, step, missing)
+        self._matrices(canvas, block, phase, step, partial, example)
+        self._shared(canvas, phase, name, step, example)
+        self._counts(canvas)
+        return canvas.frame(caption)
+
+    def _where(
+        self, canvas: Canvas, name: str, turn: int, turns: int, step: str, missing: bool
+    ) -> None:
+        canvas.text(_LEFT, _TOP - 4, name, size=LARGE, bold=True)
+        canvas.text(_LEFT, _TOP + 20, f"tile {turn} of {turns} along d", size=NORMAL)
+        for number, word in enumerate(("load", "barrier", "multiply")):
+            y = _TOP + 36 + 35 * number
+            on = word == step
+            look = (
+                {"fill": "yellow-fill", "stroke": "ink", "weight": 2} if on else {"stroke": "grid"}
+            )
+            canvas.rect(_LEFT, y, 130, 30, r=6, **look)
+            ink = "ink" if on else "muted"
+            if word == "barrier" and missing:
+                word, ink = "no barrier", "vermillion"
+            canvas.text(_LEFT + 14, y + 21, word, size=NORMAL + 1, bold=on, fill=ink)
+
+    def _matrices(self, canvas, block, phase, step, partial, example) -> None:
+        kt_x, s_y = self.corner
+        kt_y = s_y - 38 - self.d * self.high
+        held = {element for element in self._held(phase)}
+        q = self._matrix(canvas, "Q", _LEFT, s_y, (self.N, self.d), self.wide[0],
+                         lambda i, j: i * self.d + j, held, step)  # fmt: skip
+        k = self._matrix(canvas, "K", kt_x, kt_y, (self.d, self.N), self.wide[1],
+                         lambda i, j: j * self.d + i, held, step)  # fmt: skip
+        canvas.text(_LEFT, s_y - 10, "Q", size=18, bold=True, fill=MATRIX_HUES["Q"])
+        canvas.text(_LEFT + 22, s_y - 10, f"{self.N} × {self.d}", size=SMALL, fill="muted")
+        canvas.text(kt_x, kt_y - 10, "Kᵀ", size=18, bold=True, fill=MATRIX_HUES["K"])
+        canvas.text(kt_x + 32, kt_y - 10, f"{self.d} × {self.N}", size=SMALL, fill="muted")
+        s = self._result(canvas, kt_x, s_y, block, phase, step, partial)
+        if example is not None:
+            row, column = divmod(block.results[example][0], run_columns(self.run))
+            if step == "multiply":
+                canvas.cells([s.box(row, column)], stroke="ink", weight=3)
+                frame_of(canvas, q, self._cells(phase, example, 0, q), "ink")
+                frame_of(canvas, k, self._cells(phase, example, 1, k), "ink")
+
+    def _cells(self, phase: Phase, thread: int, factor: int, grid: Grid) -> list[tuple[int, int]]:
+        """The cells of Q or Kᵀ that a thread's factors were copied from."""
+        cells = []
+        for pair in phase.products.get(thread, []):
+            array, index = pair[factor]
+            held = phase.shared[array].get(index)
+            if held is not None and held.source is not None:
+                row, column = divmod(held.source[1], self.d)
+                cells.append((row, column) if held.source[0] == "Q" else (column, row))
+        return [c for c in cells if c[0] < grid.rows and c[1] < grid.columns]
+
+    def _matrix(self, canvas, name, x, y, shape, wide, flat, held, step) -> Grid:
+        grid, tile = operand_grid(
+            canvas, name, self.run.arrays[name], x, y, shape, (wide, self.high), flat, held
+        )
+        frame_of(canvas, grid, tile, MATRIX_HUES[name], 4 if step == "load" else 2)
+        return grid
+
+    def _result(self, canvas, x, y, block, phase, step, partial) -> Grid:
+        columns = run_columns(self.run)
+        mine = {at for found in block.results.values() for at in found}
+
+        def look_of(i, j):
+            at = i * columns + j
+            if at in self.finished or at in phase.stored:
+                return "stored"
+            return "sum" if at in partial else "mine" if at in mine else "empty"
+
+        def text_of(i, j):
+            at = i * columns + j
+            if at in self.finished:
+                return short(self.finished[at], False)
+            if at in phase.stored:
+                return short(float(self.run.arrays["S"].flat[at]), False)
+            return short(partial[at], self.whole) if at in partial else ""
+
+        grid = value_grid(
+            canvas, x, y, (self.N, columns), (self.wide[1], self.high), RESULT_LOOKS, look_of,
+            text_of, "−9.9",
+        )  # fmt: skip
+        frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
+        canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
+        note = "stored" if phase.stored else "sums in registers" if partial else ""
+        canvas.text(x, grid.bottom + 18, note, size=SMALL, fill="muted")
+        return grid
+
+    def _shared(self, canvas: Canvas, phase: Phase, name: str, step: str, example) -> None:
+        canvas.text(_PANEL, _TOP - 8, f"shared memory of {name}", size=18, bold=True)
+        edge = self.tile
+        width = min(36.0, 148 / edge)
+        height = min(30.0, 120 / edge)
+        for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
+            x, y = _PANEL + place * 170, _TOP + 28
+            grid = shared_grid(canvas, array, phase.shared[array], x, y, edge, (width, height),
+                               "Q" if place else "K")  # fmt: skip
+            if step == "barrier":
+                canvas.rect(x - 5, y - 5, grid.width + 10, grid.height + 10, r=4, stroke="ink",
+                            weight=4)  # fmt: skip
+            if step == "multiply" and example is not None:
+                used = [
+                    p[place][1] for p in phase.products.get(example, []) if p[place][0] == array
+                ]
+                frame_of(canvas, grid, [divmod(i, edge) for i in used], "ink")
+        lines = []
+        if step == "barrier":
+            lines = ["whole: all threads have stored"]
+        elif step == "multiply" and example is not None:
+            total, terms = self._sum(phase, example)
+            lines = [f"{self._thread(example)} adds {total}:", terms]
+        canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines, size=SMALL)
+
+    def _counts(self, canvas: Canvas) -> None:
+        y, width = 254, 316
+        canvas.text(_PANEL, y, "elements read from global memory", size=NORMAL, bold=True)
+        full = self.naive.total
+        gauge(canvas, _PANEL, y + 30, width, self.reads, full, "blue", "tiled")
+        gauge(canvas, _PANEL, y + 78, width, self.naive_reads, full, "gray",
+              "naive, same products")  # fmt: skip
+        if self.reads and self.naive_reads:
+            ratio = f"{self.naive_reads / self.reads:.3g}".rstrip()
+            canvas.text(_PANEL, y + 126, f"naive : tiled = {ratio} : 1", size=NORMAL)
+        canvas.text(
+            _PANEL, y + 152, f"words read from shared memory: {self.shared_reads:,}",
+            size=SMALL, fill="muted",
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- words
+
+    def _example(self, block: BlockReplay, phase: Phase) -> int | None:
+        """The thread whose work is shown: one off the diagonal, so that row and column differ."""
+        able = [t for t in phase.products if block.results.get(t)]
+        wanted = min(self.tile - 1, 1) + self.tile * min(self.tile - 1, 2)
+        return min(able, key=lambda t: (abs(t - wanted), t)) if able else None
+
+    def _sum(self, phase: Phase, thread: int) -> tuple[str, str]:
+        """What a thread adds up, and of which products."""
+        pairs = phase.products[thread]
+        factors = [[phase.shared[a][i].value if i in phase.shared[a] else 0 for a, i in pair]
+                   for pair in pairs]  # fmt: skip
+        total = sum(a * b for a, b in factors)
+        shown = short(total, float(total).is_integer())
+        if len(factors) > 4:
+            return shown, f"the sum of {len(factors)} products"
+        return shown, " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in factors)
+
+    def _thread(self, thread: int) -> str:
+        return f"thread ({thread % self.run.report.block[0]}, {thread // self.run.report.block[0]})"
+
+    def _caption(self, block, phase, turn, turns, step, example, barrier) -> str:
+        name = f"Block ({block.block[0]}, {block.block[1]}), tile {turn} of {turns}"
+        if step == "load":
+            counts = {a: len(found) for a, found in sorted(phase.reads.items(), reverse=True)}
+            each = " and ".join(
+                f"{counted(n, 'element')} of {array}" for array, n in counts.items()
+            )
+            stored = sum(map(len, phase.fresh.values()))
+            text = (
+                f"{name}, load: the block's {block.threads} threads read {each or 'nothing'} from "
+                f"global memory and store {counted(stored, 'word')} in shared memory."
+            )
+            zeros = stored - sum(counts.values())
+            if zeros > 0:
+                text += f" {zeros} lie past the edges and are zeros."
+            if turn > 1 and phase.barrier is None:
+                text += " No barrier kept them from replacing the tiles while others still read."
+            elif turn > 1:
+                text += (
+                    f" The barrier in line {phase.barrier} comes first: the old tiles are used up."
+                )
+            elif block is self.blocks[0]:
+                text += " (On a GPU the blocks run side by side; here, one after the other.)"
+            return text
+        if step == "barrier":
+            return (
+                f"{name}, barrier: __syncthreads() in line {barrier} holds every thread until all "
+                f"{block.threads} have stored, for each is about to read what others have copied."
+            )
+        per_thread = max((len(p) for p in phase.products.values()), default=0)
+        text = (
+            f"{name}, multiply: each thread adds {counted(per_thread, 'product')} to its sum and "
+            f"reads both tiles in shared memory, {phase.shared_reads:,} words in all; global "
+            "memory is left alone."
+        )
+        if phase.barrier is None:
+            text += " No barrier came before: a thread may read what is not stored yet."
+        if phase.stored:
+            stored = counted(len(phase.stored), "element")
+            text += f" Done: it stores {stored} of S, each divided by √d."
+        return text
+
+
+def _signed(value: float) -> str:
+    text = short(value, float(value).is_integer())
+    return f"({text})" if text.startswith("−") else text

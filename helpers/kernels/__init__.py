@@ -1,0 +1,14 @@
+"""A `.cu` file of `kernels/`, ready to launch, to count and to show.
+
+    from helpers.kernels import load_kernel
+    k = load_kernel("03_tiled.cu", "scaled_dot_product", TILE=8)
+
+The file's own `#define`s are its parameters; `kernel` has what a launch of it needs.
+"""
+
+from __future__ import annotations
+
+from .kernel import KERNELS, Kernel, load_kernel
+from .source import KernelError, Parameter
+
+__all__ = ["KERNELS", "Kernel", "KernelError", "Parameter", "load_kernel"]

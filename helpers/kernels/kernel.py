@@ -1,0 +1,359 @@
+"""Kernel files: `load_kernel` makes one of `kernels/*.cu` ready to launch, to count and to show."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..simulator.compile.signature import Argument, signature
+from ..simulator.compile.source_text import mask
+from .arguments import MAX_SHARED, SHARED_WITHOUT_OPT_IN, checked, launch_shape, shared_memory
+from .listing import Listing, listing
+from .lookup import find_file, find_function, name_of, set_parameters
+from .source import (
+    Function,
+    KernelError,
+    Parameter,
+    Value,
+    expand_includes,
+    kernel_functions,
+    parameters,
+    read,
+)
+
+__all__ = ["Kernel", "KernelError", "Parameter", "load_kernel"]
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+STANDARD = "-std=c++17"
+
+Marks = int | str | range | Iterable[int | str]
+
+_last_launch = ""  # in words
+
+
+def last_launch() -> str:
+    """The kernel launched last through `load_kernel`, in words, or ''.
+
+    A GPU tells of a kernel's fault at a later call, which does not know the kernel.
+    """
+    return _last_launch
+
+
+def load_kernel(
+    file: str | os.PathLike,
+    entry: str | None = None,
+    *,
+    kernels_dir: str | os.PathLike | None = None,
+    **values: Value,
+) -> Kernel:
+    """Read a kernel from a .cu file and set the parameters that the file declares.
+
+    Nothing is compiled before the first launch. The file is read again on every call.
+
+    Args:
+        file: its name in `kernels/`, or a path.
+        entry: the kernel's name; may be left out if the file has one kernel.
+        kernels_dir: a folder to use in place of `kernels/`; its `include/` holds the headers.
+        **values: parameters, such as `TILE=8`; the others keep their defaults.
+
+    Raises:
+        KernelError: if there is no such file, kernel or parameter, if a value is not among the
+            choices, or if an include is missing.
+    """
+    folder = KERNELS if kernels_dir is None else Path(name_of("kernels_dir", kernels_dir))
+    path = find_file(file, folder)
+    source = read(path)
+    declared = set_parameters(parameters(source, path.name), values, path.name)
+    function = find_function(kernel_functions(source, path.name), entry, path.name)
+    code = expand_includes(path, [folder / "include", path.parent / "include"])
+    return Kernel(path, source, code, function, declared)
+
+
+class Kernel:
+    """A kernel with its parameters set: call it to launch it.
+
+    Attributes:
+        file: path of the .cu file.
+        entry: name of the kernel.
+        source: text of the file.
+        code: what the compiler gets, with the included files in place.
+        options: the compiler options, a `-D` for every parameter among them.
+        parameters: the file's parameters by name, each with value, default, choices and
+            description.
+        arguments: the arguments that the kernel declares.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        source: str,
+        code: str,
+        function: Function,
+        declared: Mapping[str, Parameter],
+    ):
+        self.file = file
+        self.entry = function.name
+        self.source = source
+        self.code = code
+        self.parameters = MappingProxyType(dict(declared))
+        self.options = (STANDARD, *(p.option for p in declared.values()))
+        self._function = function
+        macros = dict(p.option[2:].split("=", 1) for p in declared.values())
+        self.arguments: tuple[Argument, ...] = signature(function.parameters, code, macros)
+        self._raw: Any = None
+        self._static: int | None = None
+        self._opted_in = SHARED_WITHOUT_OPT_IN
+
+    @property
+    def raw(self):
+        """The `cp.RawKernel` beneath, which checks nothing."""
+        if self._raw is None:
+            from helpers import cp
+
+            self._raw = cp.RawKernel(self.code, self.entry, options=self.options)
+        return self._raw
+
+    def __call__(self, grid, block, args, shared_mem: int = 0) -> None:
+        """Launch the kernel; `args` are arrays of `cp` and numbers, converted to the C types.
+
+        More than 48 KB of shared memory are asked for as the hardware requires.
+
+        Args:
+            grid: blocks along x, y and z: an integer or up to three.
+            block: threads of a block along x, y and z, likewise.
+            args: a tuple with an array for each pointer and a number for each value.
+            shared_mem: bytes of dynamic shared memory.
+
+        Raises:
+            KernelError: if an argument does not fit the signature, or the launch the hardware.
+            SimulatorError: of kind `compile`, if the source does not compile.
+        """
+        from helpers import cp
+
+        grid, block = launch_shape(self.entry, grid, block)
+        args = checked(self.entry, self.arguments, args, cp.ndarray)
+        self.compile()
+        shared_mem = self._allow_shared(shared_mem)
+        global _last_launch
+        _last_launch = f"{self.entry} of {self.file.name}, grid {grid} and block {block}"
+        self.raw(grid, block, args, shared_mem=shared_mem)
+
+    def compile(self) -> Kernel:
+        """Compile now rather than at the first launch; returns the kernel itself.
+
+        Raises:
+            SimulatorError: of kind `compile`, with the compiler's log, on a GPU as well.
+        """
+        if self._static is None:
+            from helpers.simulator.compile.compile_errors import compile_error
+
+            try:
+                self.raw.compile()
+            except Exception as error:
+                if type(error).__name__ != "CompileException":
+                    raise
+                raise compile_error(str(error), self.code, self.file.name) from None
+            self._static = int(getattr(self.raw, "shared_size_bytes", 0) or 0)
+        return self
+
+    def count(self, grid, block, args, shared_mem: int = 0, **launch_options):
+        """Run the kernel on the simulator, on any machine, and return its report.
+
+        The arrays stay as they are: the run writes to copies of them.
+
+        Args:
+            grid, block, args, shared_mem: as for a launch; NumPy arrays will do as well.
+            **launch_options: handed on to `helpers.simulator.launch`.
+
+        Raises:
+            KernelError: as for a launch.
+            SimulatorError: if the kernel does not compile or does something wrong.
+        """
+        from helpers import cp, simulator
+
+        grid, block = launch_shape(self.entry, grid, block)
+        args = checked(self.entry, self.arguments, args, (cp.ndarray, np.ndarray))
+        shared_mem = shared_memory(self.entry, shared_mem)
+        if shared_mem:
+            launch_options.setdefault("max_dynamic_shared", shared_mem)
+        return simulator.launch(
+            self.code,
+            self.entry,
+            grid,
+            block,
+            _host_copies(self.arguments, args, cp),
+            options=self.options,
+            shared_mem=shared_mem,
+            **launch_options,
+        )
+
+    def lines(self, text: str, whole: bool = False) -> list[int]:
+        """Return the numbers of the lines that hold `text`, or match it as a regular expression.
+
+        Looks in the kernel function alone unless `whole` is set, and at comments only if no
+        code holds the text.
+
+        Raises:
+            KernelError: if there is none.
+        """
+        if not isinstance(text, str):
+            raise KernelError(
+                f'lines() takes the text to look for, such as "__syncthreads", not {text!r}.'
+            )
+        first, last = self._extent(whole)
+        lines, code = self.source.split("\n"), mask(self.source).split("\n")
+        numbers = range(first, last + 1)
+        found = [n for n in numbers if text in code[n - 1]]
+        found = found or [n for n in numbers if text in lines[n - 1]]
+        if not found:
+            with contextlib.suppress(re.error):
+                found = [n for n in numbers if re.search(text, lines[n - 1])]
+        if not found:
+            place = self.file.name if whole else f"{self.entry} of {self.file.name}"
+            raise KernelError(f"No line of {place} (lines {first} to {last}) holds {text!r}.")
+        return found
+
+    def show(
+        self,
+        report=None,
+        *,
+        lines: tuple[int, int] | range | None = None,
+        mark: Marks = (),
+        start: int | None = None,
+        end: int | None = None,
+        columns: Iterable[str] | None = None,
+        whole: bool = False,
+    ) -> Listing:
+        """Show the kernel's source, highlighted, with the file's own line numbers.
+
+        Args:
+            report: a report of `count`, whose counters then stand beside each line.
+            lines: first and last line to show; the kernel function otherwise.
+            mark: lines to mark: numbers, or texts as for `lines()`.
+            start: first line to show.
+            end: last line to show.
+            columns: names of counters; otherwise those of memory that are not zero.
+            whole: show the whole file.
+
+        Raises:
+            KernelError: if a line or a counter is not there.
+        """
+        first, last = self._extent(whole)
+        if lines is not None:
+            if not isinstance(lines, (tuple, list, range)) or not len(lines):
+                raise KernelError(
+                    f"lines is a first and a last line, such as (10, 20), not {lines!r}."
+                )
+            first, last = _line("lines", lines[0]), _line("lines", lines[-1])
+        first = first if start is None else _line("start", start)
+        last = last if end is None else _line("end", end)
+        total = len(self.source.rstrip("\n").split("\n"))
+        if not 1 <= first <= last <= total:
+            raise KernelError(
+                f"{self.file.name} has the lines 1 to {total}; {first} to {last} cannot be shown."
+            )
+        marked = self._marked(mark)
+        if outside := sorted(number for number in marked if not first <= number <= last):
+            raise KernelError(
+                f"Line {outside[0]} of {self.file.name} cannot be marked: the lines shown are "
+                f"{first} to {last}."
+            )
+        settings = ", ".join(f"{p.name}={p.value}" for p in self.parameters.values())
+        return listing(
+            self.source,
+            first,
+            last,
+            title=f"{self.file.name} · {self.entry}",
+            detail=settings,
+            marked=marked,
+            report=report,
+            columns=_names(columns),
+        )
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {p.name}={p.value}" for p in self.parameters.values())
+        return f"<Kernel {self.entry} of {self.file.name}{settings}>"
+
+    def _extent(self, whole: bool) -> tuple[int, int]:
+        if whole:
+            return 1, len(self.source.rstrip("\n").split("\n"))
+        return self._function.first, self._function.last
+
+    def _marked(self, mark: Marks) -> frozenset[int]:
+        several = not isinstance(mark, str) and isinstance(mark, Iterable)
+        marks = mark if several else [mark]
+        found: set[int] = set()
+        for one in marks:
+            found.update(self.lines(one) if isinstance(one, str) else [_line("mark", one)])
+        return frozenset(found)
+
+    def _allow_shared(self, dynamic) -> int:
+        """Opt in to more than 48 KB of shared memory where this launch needs it."""
+        static = self._static or 0
+        size = shared_memory(self.entry, dynamic, static)
+        if size + static > self._opted_in:
+            size = shared_memory(self.entry, dynamic, static, _device_limit())
+            self.raw.max_dynamic_shared_size_bytes = size
+            self._opted_in = size + static
+        return size
+
+
+def _line(what: str, given) -> int:
+    """The number of a line, from whatever the caller passes as one."""
+    with contextlib.suppress(TypeError):
+        if not isinstance(given, (bool, np.bool_)):
+            return operator.index(given)
+    also = " or the text of a line" if what == "mark" else ""
+    raise KernelError(f"{what} takes the number of a line{also}, not {given!r}.")
+
+
+def _names(columns) -> tuple[str, ...] | None:
+    """Names of counters, from whatever the caller passes as some."""
+    if columns is None:
+        return None
+    several = not isinstance(columns, str) and isinstance(columns, Iterable)
+    names = tuple(columns) if several else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise KernelError(
+            "columns takes the names of counters in a tuple, such as "
+            f'("shared_load_wavefronts",), not {columns!r}.'
+        )
+    return names
+
+
+def _device_limit() -> int:
+    """Bytes of shared memory that a block can have on this machine's GPU, at most 227 KB."""
+    from helpers import cp
+
+    try:
+        limit = int(cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+    except (AttributeError, KeyError, TypeError):
+        return MAX_SHARED
+    return min(limit, MAX_SHARED)
+
+
+def _host_copies(arguments: tuple[Argument, ...], args: tuple, cp) -> tuple:
+    """Copy the arrays that the kernel may write; an array passed twice stays one array."""
+    written = {id(v) for a, v in zip(arguments, args, strict=True) if a.pointer and not a.constant}
+    copies: dict[int, np.ndarray] = {}
+    result = []
+    for argument, value in zip(arguments, args, strict=True):
+        if not argument.pointer:
+            result.append(value)
+            continue
+        if id(value) not in copies:
+            if not isinstance(value, np.ndarray):
+                copies[id(value)] = cp.asnumpy(value)
+            else:
+                host = value.view(np.ndarray)
+                copies[id(value)] = host.copy() if id(value) in written else host
+        result.append(copies[id(value)])
+    return tuple(result)

@@ -1,0 +1,1 @@
+"""Times and profiles: measured on this machine's GPU, or recorded on a named one."""

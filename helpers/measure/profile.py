@@ -1,0 +1,394 @@
+"""The profile lens: what Nsight Compute reads of one launch, beside what the simulator counts.
+
+    from helpers import profile
+    profile(kernel, grid, block, args)
+
+Nsight Compute starts programs and cannot look into one that runs, so the launch is repeated in a
+process of its own. Where there is no GPU, no Nsight Compute or no permission to read counters, a
+sentence says so, and what was recorded of the kernel on a named GPU stands in.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..gpu import lock as gpu_lock
+from ..kernels.arguments import checked, launch_shape
+from ..simulator.observe.report import NCU_METRICS
+from ..simulator.shown import Shown
+from .recorded.flash_recording import load_flash
+from .tables import Table
+
+__all__ = ["PROFILED", "Profile", "profile", "stall_table", "stalls"]
+
+# What a profile shows beside the memory counters: name in the table, metric, unit.
+UTILISATION = (
+    (
+        "data pipe of shared memory and L1, busy",
+        "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+        "%",
+    ),
+    ("tensor cores, busy", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "%"),
+    (
+        "cycles that issue an instruction",
+        "smsp__issue_active.avg.pct_of_peak_sustained_active",
+        "%",
+    ),
+    ("instructions of all warps", "smsp__inst_executed.sum", ""),
+    ("L2 cache, busy", "lts__throughput.avg.pct_of_peak_sustained_elapsed", "%"),
+    ("GPU memory, busy", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "%"),
+    ("warps on a multiprocessor", "sm__warps_active.avg.per_cycle_active", ""),
+    ("registers a thread", "launch__registers_per_thread", ""),
+    ("duration", "gpu__time_duration.sum", "ns"),
+)
+_CLOCK = ("gpc__cycles_elapsed.avg.per_second", "launch__sm_count")
+# Why a warp did not issue, as the metrics call it: Nsight Compute's manual, "Warp Stall Reasons".
+REASONS = (
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle",
+    "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction",
+    "not_selected", "short_scoreboard", "sleeping", "tex_throttle", "wait",
+)  # fmt: skip
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+PROFILED = (
+    *NCU_METRICS.values(),
+    *(metric for _, metric, _ in UTILISATION),
+    *_CLOCK,
+    *map(_STALL.format, REASONS),
+)
+# Loads that bring nothing stand where the assembler wants them: how many, PTX does not tell.
+_PLACED_BY_PTXAS = "shared_load_instructions"
+_LEAST = 0.01  # of all stalls; reasons below it are left out of a table
+_FORBIDDEN = "ERR_NVGPUCTRPERM"
+
+
+class ProfileError(Shown, RuntimeError):
+    """Why a launch cannot be profiled here, in one sentence."""
+
+    headline = "This cannot be profiled here"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch; of the names that `helpers.problem.flash.FlashLaunch` has as well."""
+
+    kernel: object
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_mem: int
+    args: tuple
+
+
+class Profile(Table):
+    """What was read of a launch, as a table.
+
+    Attributes:
+        gpu: whose metrics these are; empty if there are none.
+        live: whether they were read here and now.
+        why_not: the sentence that says why they were not; empty if they were.
+        metrics: values by Nsight Compute's own names.
+        report: the simulator's report of the launch, or None.
+    """
+
+    def __init__(
+        self,
+        gpu: str,
+        metrics: Mapping[str, float],
+        report=None,
+        why_not: str = "",
+        counters: Mapping[str, int] | None = None,
+        shape: tuple[int, ...] = (),
+    ):
+        self.gpu, self.metrics, self.report = gpu, dict(metrics), report
+        self.why_not, self.live = why_not, not why_not
+        if counters is None and self.live:
+            counters = {n: metrics[m] for n, m in NCU_METRICS.items() if m in metrics}
+        counters = counters or {}
+        counted = report.counters if report is not None else {}
+        rows = [
+            (name.replace("_", " "), _whole(counters.get(name)), _whole(counted.get(name)))
+            for name in NCU_METRICS
+            if name != _PLACED_BY_PTXAS and _occurs(name, counters, counted)
+        ]
+        for label, metric, unit in UTILISATION:
+            if metric in metrics:
+                rows.append((label, _with_unit(metrics[metric], unit), ""))
+        shares = _shares(self.stalls)
+        for reason in sorted(shares, key=shares.get, reverse=True):
+            if shares[reason] >= _LEAST:
+                value = f"{self.stalls[reason]:.2f} cycles, {shares[reason]:.1%} of stalls"
+                rows.append((f"stalled: {_plain(reason)}", value, ""))
+        notes = [why_not] if why_not else []
+        if why_not and gpu:
+            of = f" at (batch, heads, n, d) = {shape}" if shape else ""
+            notes.append(f"Recorded: the utilisation and the stalls are those of a launch{of}.")
+            if not counters:
+                notes.append("No counters were recorded of a launch of this size.")
+        if self.stalls:
+            notes.append("Stalls: cycles that a warp waits for each instruction that it issues.")
+        where = f"Nsight Compute, {gpu}{'' if self.live else ', recorded'}" if gpu else "GPU"
+        super().__init__(("", where, "simulator"), rows, " ".join(notes))
+
+    @property
+    def stalls(self) -> dict[str, float]:
+        """Cycles that a warp waits for each instruction that it issues, by reason."""
+        return stalls(self.metrics)
+
+
+def profile(
+    kernel, grid=None, block=None, args=None, shared_mem: int = 0, *, count: bool = True,
+    seconds: float = 180,
+) -> Profile:  # fmt: skip
+    """Profile one launch with Nsight Compute, if it can be done here; say why not otherwise.
+
+    Args:
+        kernel: a kernel of `load_kernel`; or a launch with `kernel`, `grid`, `block`, `shared_mem`
+            and `args`, such as `FlashRung.launch_of` makes, and then nothing else.
+        grid, block, args, shared_mem: as for a launch; `args` stay as they are.
+        count: whether the simulator counts the launch too, which takes long for large ones.
+        seconds: how long Nsight Compute may take.
+
+    Raises:
+        KernelError: an argument does not fit.
+        SimulatorError: the simulator counts the launch, and the kernel does something wrong.
+    """
+    launch = kernel if grid is None else Launch(kernel, grid, block, shared_mem, args)
+    k = launch.kernel
+    report = k.count(launch.grid, launch.block, launch.args, launch.shared_mem) if count else None
+    from helpers import device
+
+    try:
+        return Profile(device.name(), _measure(launch, seconds), report)
+    except ProfileError as error:
+        return _recorded(launch, report, str(error))
+
+
+def stalls(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Cycles that a warp waits for each instruction that it issues, by reason.
+
+    A warp that issues (`selected`) does not wait and is not among them.
+    """
+    return {r: float(metrics[_STALL.format(r)]) for r in REASONS if _STALL.format(r) in metrics}
+
+
+def stall_table(profiles: Mapping[str, Mapping[str, float]], least: float = 0.02) -> Table:
+    """The reasons of several profiles beside each other, as shares of all stalls.
+
+    Args:
+        profiles: metrics by the name to show.
+        least: reasons that have a smaller share in all of them are left out.
+    """
+    shares = {name: _shares(stalls(metrics)) for name, metrics in profiles.items()}
+    cycles = [f"{sum(stalls(metrics).values()):.2f}" for metrics in profiles.values()]
+    top = {r: max(share.get(r, 0.0) for share in shares.values()) for r in REASONS}
+    rows = [
+        (_plain(reason), *(f"{share.get(reason, 0.0):.1%}" for share in shares.values()))
+        for reason in sorted(REASONS, key=top.get, reverse=True)
+        if top[reason] >= least
+    ]
+    rows.append(("all, in cycles for each instruction", *cycles))
+    return Table(("a warp waits for", *shares), rows)
+
+
+# ---------------------------------------------------------------- recorded
+
+
+def _recorded(launch, report, why_not: str) -> Profile:
+    """What was recorded of the kernel of a launch; an empty profile if nothing was."""
+    recording, k = load_flash(), launch.kernel
+    found = recording.profile(k.file.name) if recording else None
+    if recording is None or found is None:
+        return Profile("", {}, report, f"{why_not} No profile of {k.file.name} was recorded.")
+    shape = _shape(launch)
+    counters = recording.counted(k.file.name, shape, k.parameters) if shape else None
+    return Profile(recording.device, found.metrics, report, why_not, counters or {}, found.shape)
+
+
+def _shape(launch) -> tuple[int, int, int, int] | None:
+    """Batch, heads, n and d of a launch of a FlashAttention kernel."""
+    names = [argument.name for argument in launch.kernel.arguments]
+    parameters = launch.kernel.parameters
+    if "n" not in names or "HEAD_DIM" not in parameters:
+        return None
+    grid = (*launch.grid, 1, 1)
+    return grid[2], grid[1], int(launch.args[names.index("n")]), parameters["HEAD_DIM"].value
+
+
+# ---------------------------------------------------------------- measured
+
+
+def find_ncu() -> str:
+    """Nsight Compute's command line.
+
+    Raises:
+        ProfileError: it is not there.
+    """
+    places: list[str | Path | None] = [shutil.which("ncu")]
+    places += [
+        Path(p) / "bin" / "ncu" for p in (os.environ.get("CUDA_PATH"), "/usr/local/cuda") if p
+    ]
+    places += sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
+    for place in places:
+        if place and Path(place).is_file():
+            return str(place)
+    raise ProfileError(
+        "There is no Nsight Compute (ncu) on this machine: it comes with the CUDA toolkit."
+    )
+
+
+def _measure(launch, seconds: float) -> dict[str, float]:
+    """PROFILED of a launch, by Nsight Compute in a process of its own; or a ProfileError."""
+    from helpers import cp, device
+
+    if not device.is_gpu:
+        raise ProfileError(device.notice or "There is no GPU here to profile.")
+    ncu = find_ncu()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _pack(launch, folder)
+        log = folder / "ncu.csv"
+        command = [
+            ncu, "--clock-control", "none", "--page", "raw", "--csv", "--print-units", "base",
+            "--launch-count", "1", "--kernel-name", launch.kernel.entry,
+            "--metrics", ",".join(PROFILED), "--log-file", str(log),
+            sys.executable, "-m", __name__, str(folder),
+        ]  # fmt: skip
+        root = str(Path(__file__).resolve().parents[2])
+        paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+        try:
+            with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
+                done = subprocess.run(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    timeout=seconds, env={**os.environ, "PYTHONPATH": paths},
+                )  # fmt: skip
+        except gpu_lock.GpuBusy as error:
+            raise ProfileError(str(error)) from None
+        except subprocess.TimeoutExpired:
+            raise ProfileError(f"Nsight Compute took more than {seconds:g} seconds.") from None
+        except OSError as error:
+            raise ProfileError(f"Nsight Compute cannot be started: {error}.") from None
+        text = log.read_text("utf-8", errors="replace") if log.exists() else ""
+    if _FORBIDDEN in text + done.stdout:
+        raise ProfileError(
+            f"The driver lets only administrators read the GPU's counters ({_FORBIDDEN}): have "
+            "the nvidia module loaded with NVreg_RestrictProfilingToAdminUsers=0."
+        )
+    metrics = _read(text.splitlines())
+    if done.returncode or not metrics:
+        said = [line.strip(" =") for line in (text + "\n" + done.stdout).splitlines()]
+        last = next((line for line in reversed(said) if line), "it said nothing")
+        raise ProfileError(f"Nsight Compute gave no profile (status {done.returncode}): {last}.")
+    return metrics
+
+
+def _read(lines: Iterable[str]) -> dict[str, float]:
+    """The metrics of the first kernel on ncu's raw page."""
+    rows = csv.DictReader(line for line in lines if line.startswith('"'))
+    row = next((row for row in rows if row.get("Kernel Name")), {})
+    found = {}
+    for name in PROFILED:
+        try:
+            found[name] = float((row.get(name) or "").replace(",", ""))
+        except ValueError:
+            continue  # a GPU of another generation does not have it
+    return found
+
+
+def _pack(launch, folder: Path) -> None:
+    """Write down a launch: what `_replay` reads in another process."""
+    from helpers import cp
+
+    k = launch.kernel
+    grid, block = launch_shape(k.entry, launch.grid, launch.block)
+    args = checked(k.entry, k.arguments, launch.args, (cp.ndarray, np.ndarray))
+    values, keys = {}, {}
+    for number, value in enumerate(args):
+        # An array that is passed twice stays one array.
+        key = keys.setdefault(id(value), f"value{number}")
+        if k.arguments[number].pointer:
+            value = value if isinstance(value, np.ndarray) else cp.asnumpy(value)
+        values[key] = value
+    np.savez(folder / "values.npz", **values)
+    data = {
+        "code": k.code,
+        "entry": k.entry,
+        "options": list(k.options),
+        "grid": list(grid),
+        "block": list(block),
+        "shared_mem": int(launch.shared_mem),
+        "args": [[keys[id(v)], bool(a.pointer)] for v, a in zip(args, k.arguments, strict=True)],
+    }
+    (folder / "launch.json").write_text(json.dumps(data), "utf-8")
+
+
+def _replay(folder: Path) -> list:
+    """Make the launch that `_pack` wrote down; returns its arguments."""
+    from helpers import cp
+
+    data = json.loads((folder / "launch.json").read_text("utf-8"))
+    with np.load(folder / "values.npz") as values:
+        made = {
+            key: cp.asarray(values[key]) if pointer else values[key][()]
+            for key, pointer in data["args"]
+        }
+    kernel = cp.RawKernel(data["code"], data["entry"], options=tuple(data["options"]))
+    if data["shared_mem"]:
+        kernel.max_dynamic_shared_size_bytes = data["shared_mem"]
+    args = [made[key] for key, _ in data["args"]]
+    kernel(tuple(data["grid"]), tuple(data["block"]), tuple(args), shared_mem=data["shared_mem"])
+    cp.cuda.Device().synchronize()
+    return args
+
+
+# ---------------------------------------------------------------- words
+
+
+def _shares(found: Mapping[str, float]) -> dict[str, float]:
+    total = sum(found.values())
+    return {reason: cycles / total for reason, cycles in found.items()} if total else {}
+
+
+def _plain(reason: str) -> str:
+    return reason.replace("_", " ")
+
+
+def _occurs(name: str, *counters: Mapping[str, float]) -> bool:
+    """Whether a counter is worth a row: not zero, or bank conflicts that could have been."""
+    possible = name.replace("bank_conflicts", "wavefronts")
+    return any(c.get(possible) for c in counters)
+
+
+def _whole(value) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _with_unit(value: float, unit: str) -> str:
+    if unit == "ns":
+        return f"{value / 1e6:,.3f} ms"
+    if unit == "%":
+        return f"{value:.1f} %"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+class _Module(types.ModuleType):
+    """This module, called as its main function: `from helpers import profile; profile(kernel)`."""
+
+    def __call__(self, *args, **options) -> Profile:
+        return profile(*args, **options)
+
+
+if __name__ == "__main__":
+    _replay(Path(sys.argv[1]))
+else:
+    sys.modules[__name__].__class__ = _Module

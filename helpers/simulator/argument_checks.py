@@ -1,0 +1,269 @@
+"""Checks what a launch is given: the grid, the block, and every argument."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from .compile.signature import Argument as Declared
+from .compile.signature import signature
+from .compile.source_text import mask
+from .errors import SimulatorError
+from .ptx.syntax import Function
+from .settings import is_whole
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+@dataclass(slots=True)
+class Argument:
+    """An argument as passed: an array, or the bytes of a value."""
+
+    name: str
+    array: np.ndarray | None
+    value: bytes
+    constant: bool = False  # declared as a pointer to const: the kernel does not write through it
+
+
+def _three(entry: str, what: str, value) -> tuple[int, int, int]:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(items) <= 3 or not all(is_whole(n) and n >= 1 for n in items):
+        raise SimulatorError(
+            "launch",
+            f"{entry}: the {what} is one to three whole numbers of 1 or more, not {value!r}.",
+        )
+    return tuple(int(n) for n in items) + (1,) * (3 - len(items))
+
+
+def check_geometry(entry: str, grid, block, function: Function):
+    """Grid and block as (x, y, z). Raises SimulatorError ("launch") beyond the H200's limits."""
+    grid, block = _three(entry, "grid", grid), _three(entry, "block", block)
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        raise SimulatorError(
+            "launch",
+            f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more "
+            f"than the {MAX_THREADS:,} that a block may have: use a smaller block and a larger "
+            "grid.",
+        )
+    for axis, size, most in zip("xyz", block, MAX_BLOCK, strict=True):
+        if size > most:
+            raise SimulatorError(
+                "launch",
+                f"{entry}: a block of {size:,} threads along {axis} is more than the {most:,} "
+                "allowed.",
+            )
+    for axis, size, most in zip("xyz", grid, MAX_GRID, strict=True):
+        if size > most:
+            raise SimulatorError(
+                "launch",
+                f"{entry}: a grid of {size:,} blocks along {axis} is more than the {most:,} "
+                "allowed: put the long direction along x.",
+            )
+    bound = function.bounds.get("maxntid")
+    if bound is not None and threads > bound:
+        raise SimulatorError(
+            "launch",
+            f"{entry}: a block of {threads:,} threads is more than its "
+            f"__launch_bounds__({bound}) promise: use a smaller block, or change the promise.",
+        )
+    return grid, block
+
+
+def macros_of(options: tuple[str, ...]) -> dict[str, str]:
+    """What -D options define: {"ELEMENT": "half"} of -DELEMENT=half."""
+    found = {}
+    for option in options:
+        m = re.match(r"^(?:-D|--define-macro=)(\w+)(?:=(.*))?$", option)
+        if m:
+            found[m.group(1)] = m.group(2) if m.group(2) is not None else "1"
+    return found
+
+
+def declared_arguments(
+    entry: str, source: str, options: tuple[str, ...] = ()
+) -> tuple[Declared, ...] | None:
+    """The arguments as the source declares them, or None where they cannot be found."""
+    code = mask(source)
+    plain = entry.split("<")[0].split("::")[-1]
+    for m in re.finditer(r"\b" + re.escape(plain) + r"\s*\(", code):
+        if "__global__" not in code[max(0, code.rfind(";", 0, m.start())) : m.start()]:
+            continue
+        depth, end = 1, m.end()
+        while end < len(code) and depth:
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        try:
+            return signature(code[m.end() : end - 1], code, macros_of(options))
+        except Exception:  # a declaration that cannot be read is not checked
+            return None
+    return None
+
+
+def check_arguments(
+    entry: str, source: str, function: Function, args, options: tuple[str, ...] = ()
+) -> list[Argument]:
+    """Every argument, checked against the kernel.
+
+    Raises SimulatorError ("argument"): a wrong number, an array that is not contiguous or has
+    another dtype than the pointer, a scalar of the wrong size, an array for a scalar.
+    """
+    params = function.params
+    if not isinstance(args, (tuple, list)):
+        raise SimulatorError("argument", f"{entry}: args is a tuple of arguments, not {args!r}.")
+    declared = declared_arguments(entry, source, options)
+    if declared is None or len(declared) != len(params):
+        declared = (None,) * len(params)
+    names = [d.name if d else f"argument {n}" for n, d in enumerate(declared, 1)]
+    if len(args) != len(params):
+        listing = ", ".join(names)
+        missing = names[len(args) :]
+        detail = (
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            if missing
+            else f"{len(args) - len(params)} too many"
+        )
+        raise SimulatorError(
+            "argument",
+            f"{entry} takes {_number(len(params), 'argument')} ({listing}), but got "
+            f"{len(args)}: {detail}.",
+        )
+    out = []
+    for n, (arg, param, d, name) in enumerate(zip(args, params, declared, names, strict=True), 1):
+        where = f"{entry}: argument {n} ({name})" if d else f"{entry}: argument {n}"
+        by_value = isinstance(arg, np.ndarray) and (
+            arg.ndim == 0 or (arg.size == 1 and arg.dtype.kind == "V")
+        )
+        if isinstance(arg, np.ndarray) and (_is_pointer(param, d) or not by_value):
+            constant = d is not None and d.constant
+            out.append(Argument(name, _checked_array(where, arg, param, d), b"", constant))
+        else:
+            out.append(Argument(name, None, _checked_value(where, arg, param, d)))
+    return out
+
+
+def _is_pointer(param, declared: Declared | None) -> bool:
+    return declared.pointer if declared else param.type in ("u64", "b64") and param.size == 8
+
+
+def _checked_array(where: str, array: np.ndarray, param, declared: Declared | None) -> np.ndarray:
+    if array.dtype.hasobject or array.dtype.kind in "OSUmM":
+        raise SimulatorError(
+            "argument", f"{where} has dtype {array.dtype}, which no kernel can use."
+        )
+    if not _is_pointer(param, declared):
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{declared.declaration if declared else param.type}`, a "
+            f"value, but is an array of shape {array.shape}: pass a NumPy scalar such as "
+            "np.int32(4).",
+        )
+    if not array.flags.c_contiguous:
+        raise SimulatorError(
+            "argument",
+            f"{where} is not C-contiguous (shape {array.shape}, strides {array.strides}); a "
+            "kernel would read its memory in the wrong order: pass cp.ascontiguousarray(...) "
+            "of it.",
+        )
+    if not array.dtype.isnative:
+        raise SimulatorError(
+            "argument",
+            f"{where} is an array of {array.dtype.name} in foreign byte order: pass it as "
+            f".astype(np.{array.dtype.name}).",
+        )
+    if declared and declared.dtypes and not _dtype_fits(array.dtype, declared):
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{declared.declaration}`, but is an array of "
+            f"{array.dtype}: pass it as .astype(np.{declared.dtypes[0]}).",
+        )
+    return array
+
+
+def _dtype_fits(dtype: np.dtype, declared: Declared) -> bool:
+    """Whether an array may stand behind a pointer. Unsigned words also carry packed or raw data."""
+    if dtype.name in declared.dtypes:
+        return True
+    wanted = np.dtype(declared.dtypes[0]) if declared.dtypes[0] != "bfloat16" else None
+    if wanted is None:
+        return dtype.itemsize == 2
+    if wanted.kind == "f":
+        return dtype.kind == "V" and dtype.itemsize % wanted.itemsize == 0
+    if dtype.kind in "fcV" or dtype.itemsize < wanted.itemsize:
+        return wanted.kind == "u" or declared.vector > 1 or dtype.kind == "V"
+    return (
+        declared.vector > 1
+        or wanted.itemsize == 1
+        or (dtype.kind in "iub" and dtype.itemsize == wanted.itemsize)
+    )
+
+
+def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
+    kind = declared.declaration if declared else f"a value of {param.size} bytes"
+    if _is_pointer(param, declared) and declared is not None:
+        if isinstance(arg, (int, np.integer)) and int(arg) == 0:
+            return (0).to_bytes(8, "little")  # a null pointer
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass an "
+            "array (of cp, to a cp.RawKernel).",
+        )
+    if isinstance(arg, bool):
+        arg = np.bool_(arg)
+    if isinstance(arg, (int, float, complex)):
+        arg = np.asarray(arg)[()]  # as CuPy: int64, float64, complex128
+        if arg.dtype.itemsize != param.size and isinstance(arg, (np.int64, np.float64)):
+            raise SimulatorError(
+                "argument",
+                f"{where} is declared as `{kind}`, but is a Python {type(arg.item()).__name__}, "
+                f"which is passed as {arg.dtype}: write np.{_numpy(declared, param)}({arg}).",
+            )
+    if not isinstance(arg, (np.generic, np.ndarray)):
+        raise SimulatorError(
+            "argument", f"{where} is {_describe(arg)}: pass a NumPy array or a NumPy scalar."
+        )
+    raw = np.asarray(arg)
+    if raw.dtype.kind not in "biufcV" or not raw.dtype.isnative:
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{kind}`, but is {raw.dtype}, which no kernel can use: pass "
+            f"np.{_numpy(declared, param)}(...).",
+        )
+    if raw.nbytes != param.size:
+        raise SimulatorError(
+            "argument",
+            f"{where} is declared as `{kind}` ({_number(param.size, 'byte')}), but is {raw.dtype} "
+            f"({_number(raw.nbytes, 'byte')}): pass np.{_numpy(declared, param)}(...).",
+        )
+    if declared and declared.dtypes and declared.vector == 1:
+        wanted = declared.dtypes[0]
+        number = np.dtype(wanted) if wanted != "bfloat16" else None
+        if number is not None and (raw.dtype.kind == "f") != (number.kind == "f"):
+            if raw.dtype.kind in "fiub" and number.kind in "fiu":
+                raise SimulatorError(
+                    "argument",
+                    f"{where} is declared as `{kind}`, but is {raw.dtype}: pass np.{wanted}(...).",
+                )
+    return raw.tobytes()
+
+
+def _numpy(declared: Declared | None, param) -> str:
+    if declared and declared.dtypes:
+        return declared.dtypes[0]
+    return {"f32": "float32", "f64": "float64"}.get(param.type, f"int{8 * param.size}")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _describe(arg) -> str:
+    if isinstance(arg, (int, float, np.generic)):
+        return f"{arg!r}"
+    return f"a {type(arg).__name__}"

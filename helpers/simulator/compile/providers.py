@@ -1,0 +1,225 @@
+"""Where PTX comes from: NVRTC, or a folder of PTX made earlier where no compiler runs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import SimulatorError
+from .compile_errors import compile_error, option_error
+from .source_text import main_file
+
+# NVRTC looks for quoted includes in the folder of the program's name. CuPy compiles in a fresh
+# temporary folder, where there are none; a folder that cannot exist gives the same.
+_NOWHERE = "/source-given-as-text/"
+_NAMES = "// names: "
+
+
+@dataclass(frozen=True)
+class Request:
+    """One source text to compile, with everything that decides what comes out.
+
+    `includes` maps the path of every file that the source includes from `include_dirs` to the
+    pair (name as the source writes it, text). `name_expressions` name template kernels to make.
+    """
+
+    source: str
+    filename: str
+    options: tuple[str, ...]
+    include_dirs: tuple[str, ...] = ()
+    includes: tuple[tuple[str, str, str], ...] = ()
+    name_expressions: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """A sha256 over source, included texts, options and names: no path of this machine."""
+        included = sorted((name, text) for _, name, text in self.includes)
+        parts = [self.filename, self.source, included, self.options, self.name_expressions]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """PTX, the compiler's log, and the mangled name of each of the request's expressions."""
+
+    ptx: str
+    log: str
+    names: dict[str, str]
+
+
+class Provider(Protocol):
+    """Makes PTX of a `Request`; `version` tells compilers with different output apart."""
+
+    @property
+    def version(self) -> str: ...
+
+    def compile(self, request: Request) -> Answer: ...
+
+
+class NvrtcProvider:
+    """Compiles with NVRTC through `cuda.bindings`; needs neither a GPU nor a driver."""
+
+    def __init__(self) -> None:
+        self._module = None
+
+    @property
+    def version(self) -> str:
+        _, major, minor = self._nvrtc().nvrtcVersion()
+        return f"nvrtc {major}.{minor}"
+
+    def compile(self, request: Request) -> Answer:
+        """Compile `request`.
+
+        Raises:
+            SimulatorError: of kind `compile`, with NVRTC's log as the source's author should
+                see it: no temporary folders, included files by the names they are included by.
+        """
+        nvrtc = self._nvrtc()
+        folders = [*request.include_dirs, *toolkit_include_dirs()]
+        options = [*request.options, *(f"-I{folder}" for folder in folders)]
+        name = (_NOWHERE + request.filename).encode()
+        status, program = nvrtc.nvrtcCreateProgram(request.source.encode(), name, 0, [], [])
+        _require(nvrtc, status, request.filename)
+        try:
+            for expression in request.name_expressions:
+                (status,) = nvrtc.nvrtcAddNameExpression(program, expression.encode())
+                _require(nvrtc, status, request.filename)
+            encoded = [option.encode() for option in options]
+            (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+            log = _text(nvrtc, program, "ProgramLog", request.filename)
+            log = _with_own_names(log, request)
+            main = main_file(request.source, request.filename)
+            if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:
+                raise option_error(log, request.filename, request.options)
+            if status == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION:
+                raise compile_error(log, request.source, main)
+            _require(nvrtc, status, request.filename)
+            names = {}
+            for expression in request.name_expressions:
+                status, lowered = nvrtc.nvrtcGetLoweredName(program, expression.encode())
+                _require(nvrtc, status, request.filename)
+                names[expression] = lowered.decode()
+            ptx = _text(nvrtc, program, "PTX", request.filename)
+        finally:
+            nvrtc.nvrtcDestroyProgram(program)
+        return Answer(_with_own_names(ptx, request, ptx=True), log, names)
+
+    def _nvrtc(self):
+        if self._module is None:
+            try:
+                from cuda.bindings import nvrtc
+
+                status, *_ = nvrtc.nvrtcVersion()
+            except Exception as error:  # the loader raises several types of its own
+                raise SimulatorError(
+                    "compile",
+                    "No CUDA compiler was found: install the packages cuda-bindings and "
+                    "nvidia-cuda-nvrtc, or give a folder of prebuilt PTX to "
+                    "helpers.simulator.compile.compiler.set_provider "
+                    f"({type(error).__name__}: {error}).",
+                ) from error
+            _require(nvrtc, status, "NVRTC")
+            self._module = nvrtc
+        return self._module
+
+
+class FolderProvider:
+    """Answers from a folder of PTX files made earlier, one per request and named by its key.
+
+    For places where no compiler runs, such as a browser. `add` fills the folder elsewhere.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+
+    @property
+    def version(self) -> str:
+        return f"folder {self.path}"
+
+    def compile(self, request: Request) -> Answer:
+        """Return the stored answer to `request`.
+
+        Raises:
+            SimulatorError: of kind `compile`, if the folder has none.
+        """
+        file = self.path / f"{request.key}.ptx"
+        if not file.is_file():
+            filename = main_file(request.source, request.filename)
+            options = ", ".join(request.options)
+            raise SimulatorError(
+                "compile",
+                f"{filename}: there is no compiler here, and {self.path} has no prebuilt PTX for "
+                f"this source with the options {options}; build the folder again where NVRTC runs.",
+            )
+        names, ptx = {}, file.read_text(encoding="utf-8")
+        if ptx.startswith(_NAMES):
+            first, ptx = ptx.split("\n", 1)
+            names = json.loads(first.removeprefix(_NAMES))
+        return Answer(ptx, "", names)
+
+    def add(self, request: Request, answer: Answer) -> Path:
+        """Store `answer` as what this folder gives for `request`; returns the file written."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = self.path / f"{request.key}.ptx"
+        head = f"{_NAMES}{json.dumps(answer.names)}\n" if answer.names else ""
+        file.write_text(head + answer.ptx, encoding="utf-8")
+        return file
+
+
+@functools.cache
+def toolkit_include_dirs() -> tuple[str, ...]:
+    """Find the folders of the CUDA toolkit's headers (cuda_fp16.h, crt/) among the packages."""
+    found: list[str] = []
+    spec = importlib.util.find_spec("nvidia")
+    roots = sorted(spec.submodule_search_locations or []) if spec else []
+    for header in ("cuda_fp16.h", "crt/host_defines.h", "cccl/nv/target"):
+        for root in roots:
+            # The wheels of CUDA 13 share nvidia/cu13/include; older ones had a folder each.
+            shared = sorted(Path(root).glob(f"cu[0-9]*/include/{header}"), reverse=True)
+            for file in [*shared, *Path(root).glob(f"cuda_*/include/{header}")]:
+                folder = str(file)[: -len(header) - 1]
+                folder = f"{folder}/cccl" if header.startswith("cccl/") else folder
+                if folder not in found:
+                    found.append(folder)
+                break
+    if not found:
+        # A toolkit from conda or the system's own, which this package knows how to find.
+        with contextlib.suppress(Exception):
+            from cuda.pathfinder import find_nvidia_header_directory
+
+            found += filter(None, [find_nvidia_header_directory("cudart")])
+    return tuple(found)
+
+
+def _with_own_names(text: str, request: Request, ptx: bool = False) -> str:
+    """Replace paths of this machine in a log or in PTX by the names that the source uses."""
+    names = {_NOWHERE: "", os.path.join(os.getcwd(), ""): ""}
+    names |= {f"{folder}/": "" for folder in toolkit_include_dirs()}
+    names |= {path: name for path, name, _ in request.includes}
+    longest_first = sorted(names, key=len, reverse=True)
+    before = r'^[ \t]*\.file[ \t]+\d+[ \t]+"' if ptx else r'^|(?<=compilation of ")'
+    paths = re.compile(f"({before})({'|'.join(map(re.escape, longest_first))})", re.MULTILINE)
+    return paths.sub(lambda found: found[1] + names[found[2]], text)
+
+
+def _text(nvrtc, program, what: str, filename: str) -> str:
+    status, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
+    _require(nvrtc, status, filename)
+    buffer = bytearray(size)
+    (status,) = getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
+    _require(nvrtc, status, filename)
+    return bytes(buffer).rstrip(b"\0").decode(errors="replace")
+
+
+def _require(nvrtc, status, filename: str) -> None:
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        reason = status.name.removeprefix("NVRTC_ERROR_").lower().replace("_", " ")
+        raise SimulatorError("compile", f"{filename}: NVRTC stopped with the error: {reason}.")

@@ -1,0 +1,1 @@
+"""What single instructions compute, on NumPy arrays of lanes."""

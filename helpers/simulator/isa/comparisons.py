@@ -1,0 +1,250 @@
+"""Comparison and selection (PTX ISA 9.0, "Comparison and Selection Instructions" and "Half
+Precision Comparison Instructions")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from helpers.simulator.isa.floats import flush
+from helpers.simulator.isa.halves import HALVES, unpack
+from helpers.simulator.isa.instruction_types import (
+    BITS,
+    SIGNED,
+    TYPES,
+    UNSIGNED,
+    Builder,
+    Operation,
+    signature,
+)
+from helpers.simulator.isa.rounding import F16, U16, widen_bf16
+
+_ORDERED: dict[str, np.ufunc] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_COMBINE: dict[str, np.ufunc] = {
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+_PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
+_FLOATS = frozenset(("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"))
+
+
+def _either_nan(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.isnan(a) | np.isnan(b)
+
+
+_UNORDERED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "nan": _either_nan,
+    "num": lambda a, b: ~_either_nan(a, b),
+    "equ": lambda a, b: np.equal(a, b) | _either_nan(a, b),
+    "neu": np.not_equal,
+    "ltu": lambda a, b: ~np.greater_equal(a, b),
+    "leu": lambda a, b: ~np.greater(a, b),
+    "gtu": lambda a, b: ~np.less_equal(a, b),
+    "geu": lambda a, b: ~np.less(a, b),
+}
+
+
+def _not_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.less(a, b) | np.greater(a, b)
+
+
+def _float_comparison(name: str) -> Callable | None:
+    """Ordered comparisons are false where an operand is NaN, unordered ones (`equ` ...) true."""
+    if name == "ne":
+        return _not_equal
+    return _ORDERED.get(name) or _UNORDERED.get(name)
+
+
+def _flushed(compare: Callable) -> Callable:
+    """The comparison of f32 whose subnormals count as zeros."""
+    tiny = 2.0**-126
+
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Only where both are subnormal or zero can flushing change the outcome.
+        fewer = a if a.size < b.size else b
+        if fewer.size == 1:
+            if abs(fewer.item()) >= tiny:
+                return compare(a, b)
+        else:
+            magnitudes = np.absolute(fewer)
+            if magnitudes.item(magnitudes.argmin()) >= tiny:
+                return compare(a, b)
+        return compare(flush(a), flush(b))
+
+    return evaluate
+
+
+def _on_bits(compare: Callable, kind: str, flags: frozenset[str]) -> Callable:
+    """The comparison of 16-bit floats given as bits."""
+    half = HALVES[kind]
+
+    def widen(bits: np.ndarray) -> np.ndarray:
+        if "ftz" in flags:
+            tiny = (bits & U16.type(0x7FFF)) < U16.type(half.smallest_normal)
+            bits = np.where(tiny, bits & U16.type(0x8000), bits)
+        return bits.view(F16) if kind == "f16" else widen_bf16(bits)
+
+    return lambda a, b: compare(widen(a), widen(b))
+
+
+def comparison(name: str, kind: str, ftz: bool = False) -> Callable | None:
+    """The comparison `name` of two arrays of PTX type `kind`, or None if there is none.
+
+    It gives a boolean array; packed types give one with an axis of two more at the end.
+    """
+    if kind in _FLOATS:
+        compare = _float_comparison(name)
+        if compare is None or kind == "f64":
+            return compare
+        if kind == "f32":
+            return _flushed(compare) if ftz else compare
+        if kind == "f16" and not ftz:
+            return compare
+        on_bits = _on_bits(compare, _PACKED.get(kind, kind), frozenset(("ftz",) if ftz else ()))
+        if kind in _PACKED:
+            return lambda a, b: on_bits(unpack(a), unpack(b))
+        return on_bits if kind == "bf16" else lambda a, b: on_bits(a.view(U16), b.view(U16))
+    if kind in SIGNED:
+        return _ORDERED.get(name)
+    if kind in UNSIGNED:
+        return _ORDERED.get(_UNSIGNED_NAMES.get(name, name))
+    if kind in BITS and name in ("eq", "ne"):
+        return _ORDERED[name]
+    return None
+
+
+def _parse(modifiers: tuple[str, ...], types: int) -> tuple[Callable, np.ufunc | None] | None:
+    """The comparison and the Boolean operation of `cmp{.boolop}{.ftz}` before `types` types."""
+    names = [m for m in modifiers[:-types] if m != "ftz"]
+    compare = (
+        comparison(names[0], modifiers[-1], "ftz" in modifiers) if len(names) in (1, 2) else None
+    )
+    if compare is None or (len(names) == 2 and names[1] not in _COMBINE):
+        return None
+    return compare, _COMBINE[names[1]] if len(names) == 2 else None
+
+
+def _setp(modifiers: tuple[str, ...]) -> Operation | None:
+    """`setp`: compare, combine with a predicate, and give the result and its negation.
+
+    For packed operands the two predicates are those of the lower and the upper halves.
+    """
+    parsed = _parse(modifiers, 1)
+    if parsed is None:
+        return None
+    compare, combine = parsed
+    kind = modifiers[-1]
+
+    def both(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        holds = compare(a, b)
+        if kind in _PACKED:
+            return holds[..., 0].copy(), holds[..., 1].copy()
+        return holds, np.logical_not(holds)
+
+    if combine is None:
+        return signature(both, f"{kind} {kind}", "pred pred")
+
+    def combined(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p, q = both(a, b)
+        return combine(p, c), combine(q, c)
+
+    return signature(combined, f"{kind} {kind} pred", "pred pred")
+
+
+_SET_RESULTS = {
+    **{
+        kind: frozenset(("u32", "s32", "f32", "f16", "bf16"))
+        for kind in ("f32", "f64", *SIGNED, *UNSIGNED, *BITS)
+    },
+    "f16": frozenset(("f16", "u16", "s16", "u32", "s32")),
+    "bf16": frozenset(("bf16", "u16", "s16", "u32", "s32")),
+    "f16x2": frozenset(("f16x2",)),
+    "bf16x2": frozenset(("bf16x2",)),
+}
+_TRUE_BITS = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
+
+
+def _set(modifiers: tuple[str, ...]) -> Operation | None:
+    """`set`: the comparison as a number, 1.0 for floats and all ones for integers."""
+    if len(modifiers) < 3 or modifiers[-2] not in _SET_RESULTS.get(modifiers[-1], ()):
+        return None
+    parsed = _parse(modifiers, 2)
+    if parsed is None:
+        return None
+    compare, combine = parsed
+    to, kind = modifiers[-2:]
+    dtype = TYPES[_PACKED.get(to, to)]
+    bits = np.dtype(f"u{dtype.itemsize}")
+    true = bits.type(_TRUE_BITS.get(_PACKED.get(to, to), (1 << 8 * dtype.itemsize) - 1))
+
+    def number(holds: np.ndarray) -> np.ndarray:
+        marks = np.multiply(holds, true, dtype=bits)
+        return marks.view(np.uint32)[..., 0] if to in _PACKED else marks.view(dtype)
+
+    if combine is None:
+        return signature(lambda a, b: number(compare(a, b)), f"{kind} {kind}", to)
+
+    def combined(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return number(combine(compare(a, b), c[..., np.newaxis] if to in _PACKED else c))
+
+    return signature(combined, f"{kind} {kind} pred", to)
+
+
+def select(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a where c holds, b elsewhere; a and b have the same dtype."""
+    if c.size < 4096:
+        return np.where(c, a, b)
+    # `where` is slow on large arrays with an irregular condition: b ^ ((a ^ b) if c else 0).
+    bits = np.dtype(f"u{a.itemsize}")
+    a, b = a.view(bits), b.view(bits)
+    chosen = c.astype(bits) * (a ^ b)
+    if b.shape == chosen.shape:
+        np.bitwise_xor(chosen, b, chosen)
+    else:
+        chosen = chosen ^ b
+    return chosen
+
+
+def _selp(modifiers: tuple[str, ...]) -> Operation | None:
+    """`selp`: a where the predicate holds, b elsewhere."""
+    if len(modifiers) != 1 or modifiers[0] not in TYPES or modifiers[0] == "pred":
+        return None
+    (kind,) = modifiers
+    dtype = TYPES[kind]
+    return signature(lambda a, b, c: select(c, a, b).view(dtype), f"{kind} {kind} pred", kind)
+
+
+def _slct(modifiers: tuple[str, ...]) -> Operation | None:
+    """`slct`: a where c >= 0, b elsewhere (also where c is NaN)."""
+    match modifiers:
+        case (kind, "s32" | "f32" as test) | ("ftz", kind, "f32" as test) if kind in TYPES:
+            pass
+        case _:
+            return None
+    if kind in _PACKED or TYPES[kind].itemsize == 1:
+        return None
+    dtype, zero = TYPES[kind], TYPES[test].type(0)
+    # A negative subnormal counts as -0 when flushed, and -0 >= 0.
+    least = np.float32(-(2.0**-126))
+    holds = (lambda c: c > least) if modifiers[0] == "ftz" else (lambda c: c >= zero)
+    return signature(
+        lambda a, b, c: select(holds(c), a, b).view(dtype), f"{kind} {kind} {test}", kind
+    )
+
+
+BUILDERS: dict[str, Builder] = {
+    "setp": _setp,
+    "set": _set,
+    "selp": _selp,
+    "slct": _slct,
+}

@@ -1,0 +1,251 @@
+"""Conversions between types (PTX ISA 9.0, "Data Movement and Conversion Instructions: cvt")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from helpers.simulator.isa.conversions_packed import packed
+from helpers.simulator.isa.floats import canonical, flush, saturated
+from helpers.simulator.isa.halves import (
+    HALVES,
+    clamp,
+    narrow_to_bf16,
+    narrow_to_f16,
+    relu,
+    widen_f16,
+)
+from helpers.simulator.isa.instruction_types import (
+    FLOATS,
+    SIGNED,
+    TYPES,
+    UNSIGNED,
+    Builder,
+    Operation,
+    first_of,
+    signature,
+)
+from helpers.simulator.isa.integers import saturate
+from helpers.simulator.isa.rounding import (
+    F32,
+    F64,
+    FORMATS,
+    I64,
+    MODES,
+    U16,
+    U64,
+    Format,
+    encode,
+    step,
+    to_odd,
+    two_sum,
+    widen_bf16,
+)
+
+_INTEGERS = SIGNED | UNSIGNED
+_TO_INTEGER: dict[str, np.ufunc] = {
+    "rni": np.rint,
+    "rzi": np.trunc,
+    "rmi": np.floor,
+    "rpi": np.ceil,
+}
+
+
+def _narrow_to_f32(a: np.ndarray) -> np.ndarray:
+    return canonical(a.astype(F32))
+
+
+def _to_double(kind: str) -> Callable:
+    """Any type to float64: exact, or rounded to odd for 64-bit integers."""
+    if kind == "bf16":
+        return HALVES["bf16"].widen
+    if kind not in ("s64", "u64"):
+        return lambda a: a.astype(F64)
+
+    def widen(a: np.ndarray) -> np.ndarray:
+        low = a & a.dtype.type(0x7FF)
+        return to_odd(*two_sum((a - low).astype(F64), low.astype(F64)))
+
+    return widen
+
+
+def float_to_integer(rounding: str, to: str, source: str) -> Callable:
+    """`cvt.rzi.s32.f32` and its like: out-of-range values clamp.
+
+    NaN gives 0, but the top bit alone from f64 or to 64 bits (seen on an H200).
+    """
+    dtype, compute = TYPES[to], _TO_INTEGER[rounding]
+    limits = np.iinfo(dtype)
+    low, beyond, least = float(limits.min), float(limits.max + 1), float(limits.min - 1)
+    wide_nan = source == "f64" or dtype.itemsize == 8
+    nan = np.array(wide_nan << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype)
+    widen = {"bf16": widen_bf16, "f16": widen_f16}.get(source)
+    # NumPy converts float64 to uint64 and to narrow types by way of types that may be too small.
+    via = I64 if dtype != U64 else U64
+
+    def convert(a: np.ndarray) -> np.ndarray:
+        if widen is not None:
+            a = widen(a)
+        whole = a if rounding == "rzi" else compute(a)
+        smallest, largest = whole.item(whole.argmin()), whole.item(whole.argmax())
+        # Both are false where there is a NaN. The cast itself cuts off a fraction.
+        if smallest > least and largest < beyond:
+            return whole.astype(dtype)
+        whole = compute(whole.astype(F64))
+        inside = np.greater_equal(whole, low) & np.less(whole, beyond)
+        result = np.where(inside, whole, 0.0).astype(via).astype(dtype)
+        result = np.where(np.less(whole, low), dtype.type(limits.min), result)
+        result = np.where(np.greater_equal(whole, beyond), dtype.type(limits.max), result)
+        return np.where(np.isnan(whole), nan, result)
+
+    return convert
+
+
+def _integer_to_integer(modifiers: tuple[str, ...]) -> Operation | None:
+    """Truncates or extends; with `.sat` clamps to the destination's range."""
+    match modifiers:
+        case (to, source) if to in _INTEGERS and source in _INTEGERS:
+            dtype = TYPES[to]
+            return signature(lambda a: a.astype(dtype), source, to)
+        case ("sat", to, source) if to in _INTEGERS and source in _INTEGERS:
+            return signature(lambda a: saturate(a, to), source, to)
+    return None
+
+
+def _float_to_integer(modifiers: tuple[str, ...]) -> Operation | None:
+    *flags, to, source = modifiers
+    if to not in _INTEGERS or source not in FLOATS or not flags or flags[0] not in _TO_INTEGER:
+        return None
+    if not set(flags[1:]) <= {"ftz", "sat"}:
+        return None
+    convert = float_to_integer(flags[0], to, source)
+    if "ftz" in flags and source == "f32" and flags[0] in ("rmi", "rpi"):
+        # Only rounding away from zero tells a subnormal from a zero.
+        return signature(lambda a: convert(flush(a)), source, to)
+    return signature(convert, source, to)
+
+
+def _to_f64_directed(source: str, mode: str) -> Callable:
+    """64-bit integers to f64: float64 cannot hold the value, so step from the nearest."""
+
+    def convert(a: np.ndarray) -> np.ndarray:
+        low = a & a.dtype.type(0x7FF)
+        total, error = two_sum((a - low).astype(F64), low.astype(F64))
+        positive = total > 0
+        if mode == "rz":
+            wrong, away = np.where(positive, error < 0, error > 0), np.False_
+        elif mode == "rm":
+            wrong, away = error < 0, ~positive
+        else:
+            wrong, away = error > 0, positive
+        return step(total.view(U64), wrong, away).view(F64)
+
+    return convert
+
+
+def _rounded_to_float(to: str, source: str, mode: str, ftz: bool) -> Callable:
+    """A conversion to a float type, without `.sat`, `.relu` and the inputs' `.ftz`."""
+    if to == "f64":
+        if mode == "rn" or source not in ("s64", "u64"):
+            return _to_double(source) if source == "bf16" else lambda a: a.astype(F64)
+        return _to_f64_directed(source, mode)
+    # Without ftz, bf16 to f32 leaves NaNs as they are (seen on an H200).
+    quick: dict[tuple[str, str], Callable] = {
+        ("f32", "f16"): widen_f16,
+        ("f32", "bf16"): lambda a: flush(canonical(widen_bf16(a))) if ftz else widen_bf16(a),
+        ("f32", "f32"): _narrow_to_f32,
+        ("f16", "f16"): narrow_to_f16,
+        ("f16", "f32"): narrow_to_f16,
+        ("bf16", "f32"): narrow_to_bf16,
+    }
+    if mode == "rn" and (to, source) in quick:
+        return quick[to, source]
+    if mode == "rn" and to == "f32" and source in _INTEGERS:
+        return lambda a: a.astype(F32)  # one correct rounding, also of 64 bits
+    widen, dtype, form = _to_double(source), TYPES[to], FORMATS[to]
+    if source == "f64":
+        flush_results = ftz and to == "f32"
+        return lambda a: _keep_nan(a, encode(a, form, mode, flush_results), form).view(dtype)
+    return lambda a: encode(widen(a), form, mode).view(dtype)
+
+
+def _keep_nan(a: np.ndarray, bits: np.ndarray, form: Format) -> np.ndarray:
+    """Conversions from f64 keep a NaN's sign and upper bits, and quiet it (seen on an H200)."""
+    nan = np.isnan(a)
+    if not np.count_nonzero(nan):
+        return bits
+    word = bits.dtype.type
+    fraction = (a.view(U64) >> np.uint64(52 - form.fraction)).astype(bits.dtype)
+    fraction &= word((1 << form.fraction) - 1)
+    quiet = word(form.nan & ~((1 << form.fraction - 1) - 1))
+    sign = np.signbit(a) * word(form.nan + 1)
+    return np.where(nan, sign | quiet | fraction, bits)
+
+
+def _rounded_to_whole(kind: str, rounding: str) -> Callable:
+    """`cvt.rni.f32.f32` and its like: whole numbers of the same type."""
+    compute = _TO_INTEGER[rounding]
+    if kind == "f32":
+        return lambda a: canonical(compute(a))
+    if kind == "f64":
+        return compute
+    widen, dtype, form = _to_double(kind), TYPES[kind], FORMATS[kind]
+    return lambda a: encode(compute(widen(a)), form).view(dtype)
+
+
+def _saturate_float(kind: str) -> Callable:
+    if kind in ("f32", "f64"):
+        return saturated
+    return lambda a: clamp(a.view(U16), HALVES[kind]).view(TYPES[kind])
+
+
+def _to_float(modifiers: tuple[str, ...]) -> Operation | None:
+    """Integers and floats to a float type, rounded as the first modifier says."""
+    *flags, to, source = modifiers
+    if to not in FLOATS or source not in FLOATS | _INTEGERS:
+        return None
+    if modifiers == ("f32", "f32"):
+        return signature(np.copy, "f32", "f32")  # also of a NaN (seen on an H200)
+    mode = flags[0] if flags and flags[0] in MODES else "rn"
+    if flags and flags[0] in _TO_INTEGER:
+        if to != source:
+            return None
+        convert = _rounded_to_whole(to, flags[0])
+    else:
+        convert = _rounded_to_float(to, source, mode, "ftz" in flags)
+    rest = set(flags) - MODES - set(_TO_INTEGER)
+    if not rest <= {"ftz", "sat", "relu"} or ("relu" in rest and to not in HALVES):
+        return None
+    steps = [convert]
+    if "ftz" in rest and source == "f32" and to != "f16":  # as seen on an H200
+        steps.insert(0, flush)
+    if "sat" in rest:
+        steps.append(_saturate_float(to))
+    if "relu" in rest:
+        steps.append(lambda a: relu(a.view(U16), HALVES[to]).view(TYPES[to]))
+    return signature(_chain(steps), source, to)
+
+
+def _chain(steps: list[Callable]) -> Callable:
+    if len(steps) == 1:
+        return steps[0]
+    if len(steps) == 2:
+        first, second = steps
+        return lambda a: second(first(a))
+
+    def evaluate(a: np.ndarray) -> np.ndarray:
+        for one in steps:
+            a = one(a)
+        return a
+
+    return evaluate
+
+
+def _cvt(modifiers: tuple[str, ...]) -> Operation | None:
+    if len(modifiers) < 2:
+        return None
+    return first_of(_integer_to_integer, _float_to_integer, _to_float, packed)(modifiers)
+
+
+BUILDERS: dict[str, Builder] = {"cvt": _cvt}

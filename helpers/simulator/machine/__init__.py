@@ -1,0 +1,1 @@
+"""Blocks, warps and memory while a kernel runs."""

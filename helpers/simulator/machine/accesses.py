@@ -1,0 +1,278 @@
+"""The steps of instructions that touch memory: ld, st, atom, red, cp.async."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import SimulatorError
+from ..isa import atomics
+from ..ptx.syntax import Imm, Instruction, Reg, Sym, Vec
+from .elements import (
+    active_mask,
+    buffer_pieces,
+    check_writable,
+    element_dtype,
+    gather,
+    guard_getter,
+    pieces_of,
+    scatter,
+    space_of,
+    vector_length,
+)
+from .memory import UNSIGNED
+from .operands import BOOL, address_getter, getter, putter, unsupported
+from .params import param_load, param_store
+
+# ------------------------------------------------------------------ ld and st
+
+
+def load_step(i: Instruction, code):
+    """ld, ldu: every width and vector form ("Data Movement: ld")."""
+    space = space_of(i)
+    destination, memory = i.operands[0], i.operands[1]
+    if isinstance(memory, Vec):
+        memory = memory.items[0]
+    if space == "param" and isinstance(memory.base, Sym):
+        return param_load(i, code)
+    n = vector_length(i)
+    dtype = element_dtype(i)
+    elem, total = dtype.itemsize, dtype.itemsize * n
+    items = destination.items if isinstance(destination, Vec) else (destination,)
+    puts = [putter(i, item) for item in items]
+    address_of = address_getter(i, memory)
+    guard = guard_getter(i)
+    signed = dtype if dtype.kind == "i" else None
+    cache: dict = {}
+    single = puts[0] if n == 1 else None
+
+    def step(S, R):
+        p = None
+        mask = S.mask
+        if guard is not None:
+            p = guard(S, R)
+            mask, some = active_mask(S, p)
+            if not some:
+                if S.counting:
+                    S.tally.idle(S, i, space)
+                return
+            if p.size == 1:
+                p = None
+        address = address_of(S, R)
+        if S.counting:
+            S.tally.access(S, i, space, "load", address, total, mask)
+        pieces = pieces_of(S, i, space, address, elem, total, mask, cache, False)
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "load", pieces, elem, n)
+        values = gather(pieces, n)
+        if signed is not None:
+            values = [v.view(signed) for v in values]
+        if single is not None:
+            single(S, R, values[0], p)
+        else:
+            for put, value in zip(puts, values, strict=True):
+                put(S, R, value, p)
+
+    return step
+
+
+def store_step(i: Instruction, code):
+    """st: every width and vector form ("Data Movement: st")."""
+    space = space_of(i)
+    memory, source = i.operands[0], i.operands[1]
+    if isinstance(memory, Vec):
+        memory = memory.items[0]
+    if space == "param" and isinstance(memory.base, Sym):
+        return param_store(i)
+    n = vector_length(i)
+    dtype = UNSIGNED[element_dtype(i).itemsize]
+    elem, total = dtype.itemsize, dtype.itemsize * n
+    items = source.items if isinstance(source, Vec) else (source,)
+    gets = [getter(i, item, dtype) for item in items]
+    address_of = address_getter(i, memory)
+    guard = guard_getter(i)
+    cache: dict = {}
+
+    def step(S, R):
+        mask = S.mask
+        if guard is not None:
+            mask, some = active_mask(S, guard(S, R))
+            if not some:
+                return
+        address = address_of(S, R)
+        if S.counting:
+            S.tally.access(S, i, space, "store", address, total, mask)
+        pieces = pieces_of(S, i, space, address, elem, total, mask, cache, True)
+        check_writable(S, i, pieces)
+        S.writes += 1
+        values = [g(S, R) for g in gets]
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "store", pieces, elem, n, values)
+        scatter(pieces, values)
+
+    return step
+
+
+# ------------------------------------------------------------------ atomics
+
+
+def atomic_step(i: Instruction, code):
+    """atom and red ("Parallel Synchronization and Communication Instructions: atom, red")."""
+    space = space_of(i)
+    returns = i.opcode == "atom"
+    kind = i.modifiers[-1]
+    op = next(m for m in i.modifiers if m in atomics.OPERATIONS)
+    n = vector_length(i)
+    if n > 1 or kind == "b128":
+        raise unsupported(i, "does not have vector or 128-bit atomics")
+    dtype = element_dtype(i)
+    unsigned = UNSIGNED[dtype.itemsize]
+    operands = list(i.operands)
+    put = putter(i, operands.pop(0)) if returns else None
+    wanted = returns and i.operands[0] is not None
+    memory = operands.pop(0)
+    gets = [getter(i, o, unsigned) for o in operands[: 2 if op == "cas" else 1]]
+    address_of = address_getter(i, memory)
+    guard = guard_getter(i)
+    cache: dict = {}
+    size = dtype.itemsize
+
+    def step(S, R):
+        p = guard(S, R) if guard is not None else None
+        mask, some = active_mask(S, p)
+        if not some:
+            return
+        address = address_of(S, R)
+        if S.counting:
+            S.tally.access(S, i, space, "atomic", address, size, mask)
+        pieces = pieces_of(S, i, space, address, size, size, mask, cache, True)
+        check_writable(S, i, pieces)
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "atomic", pieces, size, 1)
+        inputs = [np.broadcast_to(g(S, R), S.layout.shape) for g in gets]
+        out = np.zeros(S.layout.shape, unsigned) if wanted else None
+        for region, view, index, sub in pieces:
+            if region is not None:
+                region.written = True
+            m = np.ones(1, BOOL) if sub is None else sub
+            where = np.flatnonzero(np.broadcast_to(m, S.layout.shape))
+            at = np.broadcast_to(index, S.layout.shape).reshape(-1)[where]
+            values = [v.reshape(-1)[where] for v in inputs]
+            operand, compare = values[-1], values[0] if op == "cas" else None
+            old = atomics.atomic(
+                op, kind, view, at, operand, compare, wanted or op == "cas",
+                flush=region is not None,
+            )  # fmt: skip
+            # one that leaves memory as it was, such as a lock tried in vain, is no news
+            if old is None or bool((view[at] != old).any()):
+                S.writes += 1
+            if out is not None:
+                out.reshape(-1)[where] = old
+        if out is not None:
+            put(S, R, out, p)
+
+    return step
+
+
+# ------------------------------------------------------------------ cp.async
+
+
+def copy_step(i: Instruction, code):
+    """cp.async and its groups ("Data Movement: Non-bulk copy"). A copy is visible at once."""
+    if "bulk" in i.modifiers or "reduce" in i.modifiers or "async" not in i.modifiers:
+        raise unsupported(i, "does not have bulk copies (TMA)")
+    if "commit_group" in i.modifiers:
+        return lambda S, R: S.sanitizer.commit(S) if S.sanitizer is not None else None
+    if {"wait_group", "wait_all"} & set(i.modifiers):
+        return _wait_step(i)
+    if "mbarrier" in i.modifiers:
+        raise unsupported(i, "does not have mbarriers")
+    destination, source, size = i.operands[:3]
+    if not isinstance(size, Imm) or size.value not in (4, 8, 16):
+        raise unsupported(i, "copies 4, 8 or 16 bytes at a time")
+    total = size.value
+    elem = min(total, 8)
+    n = total // elem
+    to, come = address_getter(i, destination), address_getter(i, source)
+    extra = i.operands[3] if len(i.operands) > 3 else None
+    if isinstance(extra, Reg) and extra.size == 0:
+        ignore, source_size = getter(i, extra, BOOL), None
+    else:
+        ignore = None
+        small = isinstance(extra, (Imm, Reg)) and not (isinstance(extra, Reg) and extra.size == 8)
+        source_size = getter(i, extra, np.dtype(np.uint32)) if small else None
+    guard = guard_getter(i)
+    cache: dict = {}
+
+    def step(S, R):
+        mask, some = active_mask(S, guard(S, R) if guard is not None else None)
+        if not some:
+            return
+        read = mask
+        used = source_size(S, R) if source_size is not None else None
+        if ignore is not None:
+            used = np.where(ignore(S, R), np.uint32(0), np.uint32(total))
+        if used is not None and (too_many := used > total).any():
+            largest = int(used.max())
+            where = too_many if mask is None else too_many & mask
+            if where.any():
+                raise SimulatorError(
+                    "argument",
+                    f"{S.entry}, line {i.line}: cp.async copies {total} bytes and is to read "
+                    f"{largest:,} of them, which has no meaning: pass {total}, or less to fill up "
+                    "with zeros.",
+                    i.line,
+                )
+        if used is not None and (used < total).any():
+            wanted = used > 0
+            read = wanted if mask is None else mask & wanted
+        address, target = come(S, R), to(S, R)
+        if S.counting:
+            S.tally.copy_async(S, i, address, target, total, read, mask)
+        if read is None or read.any():
+            pieces = pieces_of(S, i, "global", address, elem, total, read, cache, False)
+            if S.sanitizer is not None:
+                S.sanitizer.access(S, i, "load", pieces, elem, n)
+            values = gather(pieces, n)
+        else:
+            values = [np.zeros(1, UNSIGNED[elem])] * n
+        if used is not None:
+            values = [
+                _first_bytes(v, np.minimum(np.maximum(used.astype(np.int64) - k * elem, 0), elem))
+                for k, v in enumerate(values)
+            ]
+        S.writes += 1
+        pieces = buffer_pieces(S, i, target, elem, total, mask, "shared", True)
+        if S.sanitizer is not None:
+            S.sanitizer.copied(S, i, pieces, elem, n)
+        scatter(pieces, values)
+
+    return step
+
+
+def _wait_step(i: Instruction):
+    """cp.async.wait_group N and cp.async.wait_all: of interest to the sanitizer alone."""
+    left = int(i.operands[0].value) if i.operands else None
+    if left is not None and left < 0:
+        raise SimulatorError(
+            "unsupported",
+            f"line {i.line}: cp.async.wait_group takes the number of groups that may still be "
+            f"under way, 0 or more, not {left}.",
+            i.line,
+        )
+
+    def step(S, R):
+        if S.sanitizer is None:
+            return
+        if left is None:
+            S.sanitizer.commit(S)
+        S.sanitizer.wait(S, left or 0)
+
+    return step
+
+
+def _first_bytes(value: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The value with only its `count` lowest bytes kept (cp.async fills the rest with zeros)."""
+    bits = value.dtype.itemsize * 8
+    keep = (np.uint64(1) << (8 * np.minimum(count, 7)).astype(np.uint64)) - np.uint64(1)
+    keep = np.where(count * 8 >= bits, np.uint64(0xFFFFFFFFFFFFFFFF), keep)
+    return (value.astype(np.uint64) & keep).astype(value.dtype)

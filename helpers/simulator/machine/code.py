@@ -1,0 +1,114 @@
+"""What runs: a function's steps (Code), one activation of it (Frame), threads in it (Group)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ptx.program import WARP_SYNCS, Graph, ends_block
+from ..ptx.syntax import Instruction
+from ..ptx.unrolling import counted_loops
+from .endless import deciding_registers
+from .operands import BOOL, blank_register, getter
+from .steps import compile_step
+
+POLLING = frozenset(("volatile", "relaxed", "acquire", "mmio"))
+
+
+class Code:
+    """A function made ready to run: the steps of each block, and what ends it."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.function = graph.function
+        code = self.function.instructions
+        unset = graph.blocks[0].live_in if graph.blocks else 0
+        self.blank = [
+            blank_register(size, bool(unset >> slot & 1))
+            for slot, (_, size) in enumerate(self.function.registers)
+        ]
+        self.depot = sum(
+            v.size + 15 for v in self.function.variables.values() if v.space == "local"
+        )
+        self.converted: dict[int, list[Instruction]] = {}
+        self.loops = counted_loops(graph)
+        self._deciding: dict[int, int | None] = {}
+        self.ranks = [b.rank for b in graph.blocks]
+        self.meetings = [self._meeting(b) for b in graph.blocks]
+        self.steps: list[list] = []
+        self.ends: list[Instruction | None] = []
+        self.guards: list = []
+        ends_here = [not b.after for b in graph.blocks]
+        leaves = sum(1 << n for n, end in enumerate(ends_here) if end)
+        self.endless = [bool(b.reach >> b.index & 1) and not b.reach & leaves for b in graph.blocks]
+        for block in graph.blocks:
+            body = list(code[block.start : block.end])
+            end = body.pop() if body and ends_block(body[-1]) else None
+            steps = []
+            for i in body:
+                step = compile_step(i, self)
+                if step is not None:
+                    steps.append((step, i))
+            self.steps.append(steps)
+            self.ends.append(end)
+            guard = end.predicate if end is not None else None
+            self.guards.append(getter(end, guard, BOOL) if guard is not None else None)
+
+    def _meeting(self, block):
+        """For a block that starts with a warp-wide instruction: its getter of the named lanes."""
+        if block.start == block.end:
+            return None
+        i = self.function.instructions[block.start]
+        if i.opcode not in WARP_SYNCS or "sync" not in i.modifiers:
+            return None
+        if i.opcode in ("shfl", "vote", "match", "redux", "elect") and i.operands:
+            return getter(i, i.operands[-1], np.dtype(np.uint32)), i
+        everyone = np.full(1, 0xFFFFFFFF, np.uint32)
+        return (lambda S, R: everyone), i
+
+    def deciding(self, head: int) -> int | None:
+        """What `deciding_registers` says of the loop around a block, remembered."""
+        if head not in self._deciding:
+            self._deciding[head] = deciding_registers(self.graph, head)
+        return self._deciding[head]
+
+    def polls(self, first: int, last: int) -> bool:
+        """Whether the blocks first to last read what other threads may be about to write."""
+        low, high = min(first, last), max(first, last)
+        blocks = self.graph.blocks
+        return any(
+            i.opcode in ("atom", "call")
+            or (i.opcode == "ld" and not POLLING.isdisjoint(i.modifiers))
+            for i in self.function.instructions[blocks[low].start : blocks[high].end]
+        )
+
+    def only_returns(self, block: int) -> bool:
+        """Whether nothing but a return stands in a block."""
+        b = self.graph.blocks[block]
+        return not b.after and b.end - b.start <= 1
+
+
+class Frame:
+    """One activation of a function: its registers and call parameters."""
+
+    __slots__ = ("code", "registers", "params", "parent", "call", "prefix", "depot", "carry")
+
+    def __init__(self, code: Code, params=None, parent=None, call=None, prefix=(), depot=0):
+        self.code, self.params = code, params if params is not None else {}
+        self.registers = list(code.blank)
+        self.parent, self.call, self.prefix, self.depot = parent, call, prefix, depot
+        self.carry = np.zeros(1, BOOL)
+
+
+class Group:
+    """Threads (a mask; None for all) that stand at the start of a block of a frame."""
+
+    __slots__ = ("frame", "block", "mask", "visited", "met")
+
+    def __init__(self, frame: Frame, block: int, mask, visited: int = 0, met: bool = False):
+        self.frame, self.block, self.mask, self.visited = frame, block, mask, visited
+        self.met = met  # the warp has met for the instruction that the block starts with
+
+    @property
+    def key(self) -> tuple:
+        """Place in the program: call sites from the outside in, then the block."""
+        return self.frame.prefix + (self.frame.code.ranks[self.block],)

@@ -1,0 +1,293 @@
+"""What ends a block: branches, calls, returns, barriers; and the faults of control flow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import SimulatorError
+from ..ptx.program import call_target
+from ..ptx.syntax import Instruction, Reg, Sym
+from . import calls
+from .code import Code, Frame, Group
+from .faults import part_written, plain_name
+from .operands import BOOL, getter, putter, unsupported
+from .waiting import Parked
+
+
+class Control:
+    """The half of `Machine` that deals with the ends of blocks."""
+
+    def _branch(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        """The next block, or None when the group split up (its parts are queued)."""
+        S = self.S
+        target = code.graph.target(end.operands[0].name, end.line)
+        guard = code.guards[block]
+        if guard is None:
+            return target
+        p = guard(S, R)
+        if S.counting and block in code.converted:
+            S.tally.converted(S, code.converted[block], group.mask)
+        if p.size == 1:
+            return target if p.item() else block + 1
+        mask = group.mask
+        if mask is None:
+            taken, stay = p, ~p
+        else:
+            taken, stay = mask & p, mask & ~p
+        if not stay.any():
+            return target
+        if not taken.any():
+            return block + 1
+        if S.counting:
+            S.tally.diverged(S, end, taken, stay)
+        self.groups.append(Group(group.frame, target, taken, group.visited))
+        self.groups.append(Group(group.frame, block + 1, stay, group.visited))
+        return None
+
+    def _end(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        S = self.S
+        guard = code.guards[block]
+        if guard is not None:
+            p = guard(S, R)
+            taken = p if group.mask is None else group.mask & p
+            if not taken.any():
+                return block + 1
+            stay = ~p if group.mask is None else group.mask & ~p
+            if stay.any():
+                self.groups.append(Group(group.frame, block + 1, stay, group.visited))
+                part = Group(group.frame, block, taken, group.visited)
+                self._enter(part)
+                following = self._carry_out(part, code, block, end, R)
+                if following is not None:
+                    self.groups.append(Group(group.frame, following, taken, part.visited))
+                return None
+        return self._carry_out(group, code, block, end, R)
+
+    def _carry_out(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        S = self.S
+        op = end.opcode
+        if op in ("ret", "exit"):
+            self._leave(group, block, everywhere=op == "exit")
+            return None
+        if op == "trap":
+            where = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
+            raise SimulatorError(
+                "trap",
+                f"{S.entry}{f', line {end.line}' if end.line else ''}: thread {where[1]} of "
+                f"block {where[0]} ran into a "
+                "trap instruction (__trap(), or code that the compiler found "
+                f"unreachable).{part_written(S)}",
+                end.line,
+            )
+        if op == "brx":
+            self._indexed_branch(group, code, end, R)
+            return None
+        if op == "call":
+            return self._call(group, code, block, end, R)
+        return self._barrier(group, code, block, end, R)
+
+    def _leave(self, group: Group, block: int, everywhere: bool = False) -> None:
+        frame = group.frame
+        if frame.parent is None or everywhere:
+            if self.parked:
+                self._check_bypass(group, block)
+            if self.groups or self.parked or self.spinning:
+                self.S.exited = True
+            return
+        parent, (_, after, results, names) = frame.parent, frame.call
+        for result, name in zip(results, names, strict=False):
+            self._hand_back(frame.params.get(name, {}), parent, result, group.mask)
+        self.groups.append(Group(parent, after, group.mask, group.visited))
+
+    def _hand_back(self, values: dict, parent: Frame, result, mask) -> None:
+        entries = parent.params.setdefault(result.name, {})
+        for key, value in values.items():
+            old = entries.get(key)
+            if mask is not None and old is not None and old.dtype == value.dtype:
+                value = np.where(mask, value, old)
+            entries[key] = value
+
+    def _indexed_branch(self, group: Group, code: Code, end: Instruction, R) -> None:
+        S = self.S
+        index = getter(end, end.operands[0], np.dtype(np.uint32))(S, R)
+        labels = code.function.tables[end.operands[1].name]
+        mask = np.ones(1, BOOL) if group.mask is None else group.mask
+        whole = group.mask is None and index.size == 1
+        for n, label in enumerate(labels):
+            here = (index == n) & mask
+            if here.any():
+                target = code.graph.target(label, end.line)
+                self.groups.append(
+                    Group(group.frame, target, None if whole else here, group.visited)
+                )
+
+    def _call(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        results, function, arguments = call_target(end)
+        if isinstance(function, Reg):
+            return self._indirect_call(group, block, end, R, results, function, arguments)
+        return self._call_named(group, block, end, function.name, results, arguments)
+
+    def _call_named(self, group, block, end, name, results, arguments) -> int | None:
+        S = self.S
+        arguments = arguments.items if arguments is not None else ()
+        results = results.items if results is not None else ()
+        params = group.frame.params
+        builtin = calls.BUILTIN.get(name)
+        if builtin is not None:
+            values = [params[a.name][0] for a in arguments]
+            out = builtin(S, end, values)
+            for r in results:
+                params.setdefault(r.name, {})[0] = out
+            return block + 1
+        callee = S.functions.get(name)
+        if callee is None:
+            raise unsupported(end, f"does not have the device function {plain_name(name)}")
+        passed = {}
+        for param, argument in zip(callee.function.params, arguments, strict=True):
+            if isinstance(argument, Sym):
+                passed[param.name] = dict(params.get(argument.name, {}))
+            else:
+                get = getter(end, argument, np.dtype(f"u{max(param.size, 1)}"))
+                passed[param.name] = {0: get(S, group.frame.registers)}
+        depot = group.frame.depot + group.frame.code.depot
+        S.reserve_local(depot + callee.depot, end)
+        frame = Frame(
+            callee, passed, group.frame,
+            (block, block + 1, results, [r.name for r in callee.function.returns]),
+            group.frame.prefix + (group.frame.code.ranks[block],), depot,
+        )  # fmt: skip
+        if len(frame.prefix) > 512:
+            raise SimulatorError(
+                "endless_loop",
+                f"{S.entry}, line {end.line}: {plain_name(name)} calls itself more than 512 deep; "
+                f"give the recursion an end.{part_written(S)}",
+                end.line,
+            )
+        self.groups.append(Group(frame, 0, group.mask, group.visited))
+        return None
+
+    def _indirect_call(self, group, block, end, R, results, function, arguments):
+        S = self.S
+        address = getter(end, function, np.dtype(np.int64))(S, R)
+        mask = np.ones(1, BOOL) if group.mask is None else group.mask
+        lost = mask
+        for name, place in S.function_addresses.items():
+            here = (address == place) & mask
+            lost = lost & ~here
+            if here.any():
+                part = Group(group.frame, block, here, group.visited)
+                if group.mask is None and address.size == 1:
+                    part.mask = None
+                following = self._call_named(part, block, end, name, results, arguments)
+                if following is not None:
+                    self.groups.append(Group(group.frame, following, part.mask, group.visited))
+        if lost.any():
+            where = S.layout.locate(lost)
+            raise SimulatorError(
+                "out_of_bounds",
+                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} calls through "
+                f"a pointer that is no function's; give it one first.{part_written(S)}",
+                end.line,
+            )
+        return None
+
+    def _barrier(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        S = self.S
+        operands = list(end.operands)
+        red = next((m for m in ("popc", "and", "or") if m in end.modifiers), None)
+        destination = operands.pop(0) if "red" in end.modifiers else None
+        warp = "warp" in end.modifiers
+        number = getter(end, operands[0], np.dtype(np.uint32))(S, R) if operands else None
+        rest = operands[1:]
+        predicate = None
+        if "red" in end.modifiers:
+            predicate = getter(end, rest.pop(), BOOL)(S, R)
+        count = int(getter(end, rest[0], np.dtype(np.uint32))(S, R).flat[0]) if rest else None
+        parked = Parked(
+            Group(group.frame, block + 1, group.mask),
+            "warp" if warp else int(number.flat[0]) if number is not None else 0,
+            count, end, block, number if warp else None, predicate, red,
+            putter(end, destination) if destination is not None else None,
+        )  # fmt: skip
+        if "arrive" in end.modifiers:
+            S.arrived.append(parked)
+            return block + 1
+        if warp and S.sanitizer is not None:
+            S.sanitizer.named(S, end, group.mask, number)
+        alone = not self.groups and not self.parked and not self.spinning and not S.arrived
+        if warp and (alone or self._warps_complete(group, number)):
+            if S.sanitizer is not None:
+                S.sanitizer.warp_barrier(S, group.mask, number)
+            return block + 1
+        if alone and destination is None and (count is None or group.mask is None):
+            group.visited = 0
+            if S.sanitizer is not None:
+                S.sanitizer.block_barrier(S, group.mask)
+            return block + 1
+        self.parked.append(parked)
+        return None
+
+    def _warps_complete(self, group: Group, members) -> bool:
+        """Whether no other thread of the group's warps is expected at a warp barrier."""
+        layout = self.S.layout
+        here = layout.lanes(group.mask, fill=False)
+        named = layout.lanes(members.view(np.uint32))
+        named = (named >> np.arange(32, dtype=np.uint32)) & np.uint32(1) != 0
+        named = named & here.any(axis=-1, keepdims=True)
+        others = self.groups + [p.group for p in self.parked] + [g for g, _ in self.spinning]
+        return not any(
+            (layout.lanes(o.mask, fill=False) & named).any() for o in others if o is not group
+        )
+
+    # ------------------------------------------------------------------ faults
+
+    def _check_bypass(self, group: Group, block: int) -> None:
+        """Threads left the kernel and went around a barrier at which others of their block wait."""
+        S = self.S
+        code = group.frame.code
+        for parked in self.parked:
+            if parked.barrier == "warp" or parked.group.frame.code is not code:
+                continue
+            if parked.count is not None:
+                continue  # it is not for all threads of the block
+            shared = code.graph.blocks[parked.block].post
+            for n in range(len(code.steps)):
+                if shared >> n & 1 and code.only_returns(n):
+                    shared &= ~(1 << n)
+            went_around = group.visited & shared
+            if not went_around and not code.only_returns(parked.group.block):
+                continue
+            both = S.layout.blocks_of(group.mask) & S.layout.blocks_of(parked.group.mask)
+            if not both.any():
+                continue
+            waiting = S.layout.locate(
+                both if parked.group.mask is None else parked.group.mask & both
+            )
+            left = S.layout.locate(both if group.mask is None else group.mask & both)
+            raise SimulatorError(
+                "barrier",
+                f"{S.entry}, line {parked.instruction.line}: thread {waiting[1]} of block "
+                f"{waiting[0]} waits at a barrier that thread {left[1]} never reaches: move the "
+                "barrier out of the branch or loop, so that every thread of the block passes "
+                f"it.{part_written(S)}",
+                parked.instruction.line,
+            )
+
+    def _endless(
+        self, group: Group, end: Instruction | None, why: str | None, budget: bool = False
+    ) -> None:
+        """Stop at a loop without an end; `budget`: a larger number of steps might end it."""
+        S = self.S
+        code = group.frame.code
+        b = code.graph.blocks[group.block]
+        lines = [i.line for i in code.function.instructions[b.start : b.end] if i.line]
+        line = end.line if end is not None and end.line else (lines[0] if lines else None)
+        block, thread = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
+        reason = why or f"has not ended after {self.max_steps:,} instructions"
+        more = "" if why and not budget else ", or give launch() a larger max_steps"
+        raise SimulatorError(
+            "endless_loop",
+            f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); "
+            f"check the condition that should end it{more}.{part_written(S)}",
+            line,
+        )

@@ -1,0 +1,202 @@
+"""One launch: its code, its memory, its parameters."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+
+import numpy as np
+
+from ..argument_checks import Argument
+from ..compile.compiler import Compiled
+from ..observe.sanitizer import SHADOW_BYTES, Sanitizer
+from ..observe.tally import Tally
+from ..ptx import program, ptxas
+from ..ptx import syntax as ptx
+from ..ptx.sinking import sink_loads
+from ..ptx.syntax import Imm, Module, Variable
+from .code import Code
+from .faults import plain_name
+from .memory import FUNCTION_WINDOW, AddressSpace
+
+BATCH_BYTES = 1 << 28  # of shared and local memory of the blocks that run at once
+FRAMES = 32  # that a function which calls itself is expected to need on a thread's stack
+ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+
+
+class Prepared:
+    """A compiled module, and the code of its functions, each made when it is first needed."""
+
+    def __init__(self, compiled: Compiled):
+        self.compiled = compiled
+        self.module: Module = ptx.parse(compiled.ptx, compiled.filename)
+        self.codes: dict[str, Code] = {}
+
+    def need(self, name: str) -> None:
+        """Make a function and all that it may call ready to run.
+
+        Raises:
+            SimulatorError: its PTX cannot be read.
+        """
+        if name in self.codes or name not in self.module.functions:
+            return
+        function = self.module.functions[name]
+        if function.fault is not None:
+            raise function.fault
+        sink_loads(function)
+        graph = program.build(function)
+        converted = ptxas.annotate(graph, self.module)
+        self.codes[name] = code = Code(graph)
+        code.converted = converted
+        for i in function.instructions:
+            for operand in i.operands:
+                if isinstance(operand, ptx.Sym):  # called, or its address taken
+                    self.need(operand.name)
+        for variable in self.module.variables.values():
+            for item in variable.initial:
+                if isinstance(item, ptx.Sym):
+                    self.need(item.name)
+
+
+_prepared: OrderedDict[int, Prepared] = OrderedDict()
+
+
+def prepare(compiled: Compiled) -> Prepared:
+    """The prepared form of a compiled source, remembered for the most recent ones."""
+    key = id(compiled)
+    got = _prepared.get(key)
+    if got is None or got.compiled is not compiled:
+        got = _prepared[key] = Prepared(compiled)
+        while len(_prepared) > 64:
+            _prepared.popitem(last=False)
+    return got
+
+
+class Run:
+    """One launch."""
+
+    def __init__(self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally: Tally):
+        self.prepared, self.entry, self.counting, self.tally = prepared, entry, counting, tally
+        prepared.need(mangled)
+        self.code = prepared.codes[mangled]
+        self.space = AddressSpace()
+        self.addresses: dict[str, int] = {}
+        self.parameters: dict[str, tuple[np.ndarray, int]] = {}
+        self.shared_variables: list[tuple[int, Variable]] = []
+        self.shared_bytes = 0
+        self.output: list[str] = []
+        self.order = 0
+        self.sanitizer: Sanitizer | None = None
+        self.schedule = "lockstep"
+        self.arguments: list[Argument] = []
+        self.function_addresses = {
+            name: FUNCTION_WINDOW + 256 * n for n, name in enumerate(prepared.module.functions)
+        }
+        self._lay_out_locals()
+
+    def threads_at_once(self, threads: int, wanted: int) -> int:
+        """How many threads a batch may have, so that the memory of its blocks stays bounded.
+
+        Args:
+            threads: of a block.
+            wanted: how many there would be if memory were no matter.
+        """
+        stack = sum(code.depot * frames for code, frames in self._frames())
+        nbytes = self.shared_bytes + threads * stack
+        if self.sanitizer is not None:
+            nbytes += SHADOW_BYTES * self.shared_bytes // self.sanitizer.granule
+        return min(wanted, max(1, BATCH_BYTES // max(1, nbytes)) * threads)
+
+    def _frames(self) -> list[tuple[Code, int]]:
+        """The functions that the kernel may call, each with how many frames it is given."""
+        codes = self.prepared.codes
+        calls = {
+            name: {
+                o.name
+                for i in code.function.instructions
+                for o in i.operands
+                if isinstance(o, ptx.Sym) and o.name in codes
+            }
+            for name, code in codes.items()
+        }
+        reach = {name: set(called) for name, called in calls.items()}
+        for _ in codes:
+            for called in reach.values():
+                called |= set().union(*(reach[name] for name in called))
+        mine = {self.code.function.name} | reach[self.code.function.name]
+        return [(codes[name], FRAMES if name in reach[name] else 1) for name in mine]
+
+    def print(self, text: str) -> None:
+        """A kernel's printf."""
+        self.output.append(text)
+        sys.stdout.write(text)
+
+    def _lay_out_locals(self) -> None:
+        for code in self.prepared.codes.values():
+            code.local_addresses = {}
+            at = 0
+            for v in code.function.variables.values():
+                if v.space == "local":
+                    at = -(-at // v.align) * v.align
+                    code.local_addresses[v.name] = at
+                    at += v.size
+            code.depot = -(-at // 16) * 16
+
+    def lay_out_shared(self, dynamic: int) -> int:
+        """Place the shared variables; returns the static bytes."""
+        self.shared_variables, static, before = ptxas.shared_places(
+            self.prepared.module, self.code.function.name
+        )
+        self.addresses.update({v.name: at for at, v in self.shared_variables})
+        self.shared_bytes = before + dynamic
+        return static
+
+    def place_variables(self) -> None:
+        """Give __device__ and __constant__ variables memory, with their initial values."""
+        variables = [
+            v for v in self.prepared.module.variables.values() if v.space in ("global", "const")
+        ]
+        for f in self.prepared.module.functions.values():
+            variables += [v for v in f.variables.values() if v.space in ("global", "const")]
+        data = {}
+        for v in variables:
+            data[v.name] = np.zeros(max(v.size, 1), np.uint8)
+            dtype = ELEMENT_DTYPES.get(v.element, np.dtype(f"u{ptx.TYPE_SIZES[v.element]}"))
+            kind = "constant" if v.space == "const" else "device"
+            self.addresses[v.name] = self.space.add_bytes(
+                data[v.name], plain_name(v.name), kind, v.space == "global", dtype
+            )
+        for v in variables:
+            size = ptx.TYPE_SIZES[v.element]
+            for n, item in enumerate(v.initial):
+                if isinstance(item, Imm):
+                    bits = item.bits if item.bits is not None and item.bits_size == size else None
+                    number = int(item.value) if bits is None else bits
+                else:
+                    number = self.addresses.get(
+                        item.name, self.function_addresses.get(item.name, 0)
+                    )
+                    number += item.offset
+                raw = (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+                data[v.name][n * size : (n + 1) * size] = np.frombuffer(raw, np.uint8)
+
+    def place_arguments(self, arguments: list[Argument]) -> None:
+        """Fill the parameter buffer."""
+        params = self.code.function.params
+        at, places = 0, []
+        for p in params:
+            at = -(-at // p.align) * p.align
+            places.append(at)
+            at += p.size
+        data = np.zeros(max(at, 1), np.uint8)
+        for p, place, argument in zip(params, places, arguments, strict=True):
+            if argument.array is not None:
+                address = self.space.add_array(argument.array, argument.name)
+                raw = np.array([address], np.int64).view(np.uint8)
+            else:
+                raw = np.frombuffer(argument.value, np.uint8)
+            data[place : place + len(raw)] = raw
+            self.parameters[p.name] = (data, place)
+        base = self.space.add_bytes(data, "the parameters", "parameter", False, np.uint8)
+        for p, place in zip(params, places, strict=True):
+            self.addresses[p.name] = base + place

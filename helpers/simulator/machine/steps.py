@@ -1,0 +1,257 @@
+"""Compiles one PTX instruction into a step: a function step(S, R) that executes it.
+
+S is the batch (layout, active mask, memories, tally), R the register file of the running frame.
+Pure instructions come from the table in `instructions`; memory instructions are in `accesses`,
+instructions that look across a warp in `warps`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..isa.instructions import operation
+from ..ptx.program import destination_count
+from ..ptx.syntax import Instruction, Mem, Part, Reg, Sym, Vec
+from . import accesses, calls, elements, warps
+from .operands import BOOL, getter, putter, unsupported
+
+IGNORED = frozenset(
+    "membar fence prefetch prefetchu discard applypriority nanosleep pmevent setmaxnreg "
+    "griddepcontrol createpolicy isspacep_ brkpt".split()
+)
+
+
+def predicate_getter(i: Instruction):
+    """get(S, R) -> bool array, or None for an instruction without a guard."""
+    if i.predicate is None:
+        return None
+    return getter(i, i.predicate, BOOL)
+
+
+def compile_step(i: Instruction, code) -> object:
+    """The step of an instruction that does not end a block. `code` is the function's Code."""
+    special = SPECIAL.get(i.opcode)
+    if special is not None:
+        return special(i, code)
+    if i.opcode in IGNORED:
+        return None
+    return pure_step(i)
+
+
+def pure_step(i: Instruction):
+    """An instruction of the table: fetch, evaluate, write back."""
+    if i.opcode == "mov":
+        return _mov(i)
+    op = operation(i.opcode, i.modifiers)
+    if op is None:
+        raise unsupported(i, f"does not know the instruction {i.name}")
+    n = destination_count(i)
+    sources = i.operands[n:]
+    if isinstance(i.operands[0], Part):
+        return _merged(i, op)
+    if len(sources) != len(op.inputs):
+        raise unsupported(i, f"expects {len(op.inputs)} source operands here")
+    gets = [getter(i, s, d) for s, d in zip(sources, op.inputs, strict=True)]
+    put = putter(i, i.operands[0])
+    evaluate = op.evaluate
+    several = len(op.outputs) > 1
+    if op.reads_carry or op.writes_carry or (several and n > 1):
+        return _general(i, op, gets)
+    if several:
+        plain = evaluate
+
+        def evaluate(*inputs):
+            return plain(*inputs)[0]
+
+    guard = predicate_getter(i)
+    if guard is not None:
+
+        def guarded(S, R):
+            p = guard(S, R)
+            if p.size == 1:
+                if p.item():
+                    put(S, R, evaluate(*[g(S, R) for g in gets]))
+                return
+            put(S, R, evaluate(*[g(S, R) for g in gets]), p)
+
+        return guarded
+    if len(gets) == 1:
+        (a,) = gets
+        return lambda S, R: put(S, R, evaluate(a(S, R)))
+    if len(gets) == 2:
+        a, b = gets
+        return lambda S, R: put(S, R, evaluate(a(S, R), b(S, R)))
+    if len(gets) == 3:
+        a, b, c = gets
+        return lambda S, R: put(S, R, evaluate(a(S, R), b(S, R), c(S, R)))
+    return lambda S, R: put(S, R, evaluate(*[g(S, R) for g in gets]))
+
+
+def _merged(i: Instruction, op):
+    """A video instruction that replaces one part of its last operand ("Video Instructions").
+
+    The manual moves the result's low bits to that part; an H200 takes the bits that stand there.
+    """
+    part, *sources = i.operands
+    *gets, base = [
+        getter(i, s, d) for s, d in zip(sources, (*op.inputs, np.dtype(np.uint32)), strict=True)
+    ]
+    put = putter(i, part.register)
+    keep = np.uint32(~(((1 << 8 * part.size) - 1) << part.shift) & 0xFFFFFFFF)
+    guard = predicate_getter(i)
+
+    def step(S, R):
+        value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32)
+        merged = (base(S, R) & keep) | (value & ~keep)
+        put(S, R, merged, guard(S, R) if guard is not None else None)
+
+    return step
+
+
+def _general(i: Instruction, op, gets):
+    """Carry chains, and instructions with two destinations."""
+    n = destination_count(i)
+    puts = [putter(i, o) for o in i.operands[:n]]
+    guard = predicate_getter(i)
+
+    def step(S, R):
+        inputs = [g(S, R) for g in gets]
+        if op.reads_carry:
+            inputs.append(S.frame.carry)
+        out = op.evaluate(*inputs)
+        if op.writes_carry:
+            out, S.frame.carry = out
+        if not isinstance(out, tuple):
+            out = (out,)
+        p = guard(S, R) if guard is not None else None
+        for put, value in zip(puts, out, strict=False):
+            put(S, R, value, p)
+
+    return step
+
+
+_MOV_SIZES = {"pred": 0, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "b32": 4, "u32": 4, "s32": 4,
+              "f32": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8}  # fmt: skip
+
+
+def _mov(i: Instruction):
+    """mov: registers, addresses, and packing to and from vectors ("Data Movement: mov")."""
+    destination, source = i.operands[0], i.operands[1]
+    size = _MOV_SIZES.get(i.modifiers[-1])
+    if size is None:
+        raise unsupported(i, f"does not know the instruction {i.name}")
+    guard = predicate_getter(i)
+
+    def guarded(put):
+        if guard is None:
+            return put
+        return lambda S, R, value: put(S, R, value, guard(S, R))
+
+    if isinstance(source, Vec):
+        part = size // len(source.items)
+        unsigned = np.dtype(f"u{part}")
+        wide = np.dtype(f"u{size}")
+        gets = [getter(i, s, unsigned) for s in source.items]
+        put = guarded(putter(i, destination))
+
+        def pack(S, R):
+            value = gets[0](S, R).astype(wide)
+            for n, get in enumerate(gets[1:], 1):
+                value = value | (get(S, R).astype(wide) << wide.type(8 * part * n))
+            put(S, R, value)
+
+        return pack
+    if isinstance(destination, Vec):
+        part = size // len(destination.items)
+        unsigned = np.dtype(f"u{part}")
+        wide = np.dtype(f"u{size}")
+        get = getter(i, source, wide)
+        puts = [guarded(putter(i, d)) for d in destination.items]
+
+        def unpack(S, R):
+            value = get(S, R)
+            for n, put in enumerate(puts):
+                put(S, R, (value >> wide.type(8 * part * n)).astype(unsigned))
+
+        return unpack
+    put = guarded(putter(i, destination))
+    if isinstance(source, Reg) and isinstance(destination, Reg):
+        if source.size == destination.size and not source.negated:
+            slot = source.slot
+            return lambda S, R: put(S, R, R[slot])
+    get = getter(i, source, BOOL if size == 0 else np.dtype(f"u{size}"))
+    return lambda S, R: put(S, R, get(S, R))
+
+
+def _cvta(i: Instruction, code):
+    """cvta: between the addresses of a state space and generic ones."""
+    space = next(m for m in i.modifiers if m in ("global", "shared", "local", "const", "param"))
+    window = elements.WINDOWS.get(space, 0)
+    destination, source = i.operands
+    if isinstance(source, Sym) or window == 0:
+        get = getter(i, source, np.dtype(np.uint64))
+        shift = 0
+    else:
+        get = getter(i, source, np.dtype(np.uint64))
+        shift = -window if "to" in i.modifiers else window
+    put = putter(i, destination)
+    guard = predicate_getter(i)
+    offset = np.array([shift], np.int64).view(np.uint64)
+
+    def step(S, R):
+        value = get(S, R)
+        if shift:
+            value = value + offset
+        put(S, R, value, guard(S, R) if guard is not None else None)
+
+    return step
+
+
+def _isspacep(i: Instruction, code):
+    """isspacep: does a generic address lie in a state space?"""
+    window = elements.WINDOWS.get(i.modifiers[-1].split("__")[0], 0)
+    get = getter(i, i.operands[1], np.dtype(np.int64))
+    put = putter(i, i.operands[0])
+
+    def step(S, R):
+        address = get(S, R)
+        if window:
+            inside = (address >= window) & (address < 2 * window)
+        else:
+            inside = address < elements.SHARED_WINDOW
+        put(S, R, inside)
+
+    return step
+
+
+def _mapa(i: Instruction, code):
+    raise unsupported(i, "does not have thread-block clusters")
+
+
+def _memory_operand(i: Instruction) -> Mem:
+    return next(o for o in i.operands if isinstance(o, Mem))
+
+
+SPECIAL = {
+    "ld": accesses.load_step,
+    "ldu": accesses.load_step,
+    "st": accesses.store_step,
+    "atom": accesses.atomic_step,
+    "red": accesses.atomic_step,
+    "cp": accesses.copy_step,
+    "cvta": _cvta,
+    "isspacep": _isspacep,
+    "mapa": _mapa,
+    "shfl": warps.shuffle_step,
+    "vote": warps.vote_step,
+    "match": warps.match_step,
+    "activemask": warps.activemask_step,
+    "redux": warps.redux_step,
+    "elect": warps.elect_step,
+    "ldmatrix": warps.ldmatrix_step,
+    "stmatrix": warps.stmatrix_step,
+    "movmatrix": warps.movmatrix_step,
+    "mma": warps.mma_step,
+    "alloca": calls.alloca_step,
+    "stacksave": calls.alloca_step,
+}

@@ -1,0 +1,170 @@
+"""Threads that wait at barriers, and who may go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import SimulatorError
+from ..ptx.syntax import Instruction
+from .faults import part_written
+
+
+@dataclass(slots=True)
+class Parked:
+    """A group at a barrier: `group` stands behind it. `barrier` is its number, or "warp"."""
+
+    group: object
+    barrier: int | str
+    count: int | None
+    instruction: Instruction
+    block: int
+    members: np.ndarray | None = None
+    predicate: np.ndarray | None = None
+    reduction: str | None = None
+    put: object = None
+
+
+def _full(S, mask) -> np.ndarray:
+    """(blocks, threads) of a mask."""
+    mask = np.ones(1, np.bool_) if mask is None else mask
+    return S.layout.full(mask).reshape(S.layout.nblocks, S.layout.nthreads)
+
+
+def _shape(S, mask) -> np.ndarray:
+    return mask.reshape(S.layout.shape)
+
+
+def release(S, parked: list[Parked], spinning: list) -> list:
+    """Groups that may go on now that nothing else can run; empties `parked` of them.
+
+    A block's barrier opens when every thread of the block that is still alive has come (or as many
+    as it asks
+    for); a warp's when every named lane that is alive has. Raises SimulatorError ("barrier") if
+    nothing can go on and no group is `spinning`, which might yet come.
+    """
+    from .code import Group
+
+    alive = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for group in [p.group for p in parked] + spinning:
+        alive |= _full(S, group.mask)
+    freed: list = []
+    for number in dict.fromkeys(p.barrier for p in parked):
+        here = [p for p in parked if p.barrier == number]
+        open_ = _open_warps(S, here, alive) if number == "warp" else _open_blocks(S, here, alive)
+        if not open_.any():
+            continue
+        for p in here:
+            if p.reduction is not None:
+                _reduce(S, p, here, open_)
+        if S.sanitizer is not None:
+            _tell_sanitizer(S, here, number, open_)
+        for p in here:
+            parked.remove(p)
+            mask = _full(S, p.group.mask)
+            go, stay = mask & open_, mask & ~open_
+            if go.any():
+                # keep the compressed mask where the whole group goes
+                kept = p.group.mask if not stay.any() else _shape(S, go)
+                freed.append(Group(p.group.frame, p.group.block, kept, met=p.group.met))
+            if stay.any():
+                rest = Group(
+                    p.group.frame, p.group.block, _shape(S, stay), p.group.visited, p.group.met
+                )
+                p.group = rest
+                parked.append(p)
+        if number != "warp":
+            S.arrived = [a for a in S.arrived if a.barrier != number]
+    if not freed and not spinning:
+        _deadlock(S, parked)
+    return freed
+
+
+def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
+    if number == "warp":
+        for p in here:
+            if p.members is None or not (_full(S, p.group.mask) & open_).any():
+                continue
+            if p.instruction.opcode in ("bar", "barrier"):
+                everyone = np.zeros_like(open_ & _full(S, None))
+                for other in here:
+                    everyone |= _full(S, other.group.mask) & open_
+                S.sanitizer.warp_barrier(S, _shape(S, everyone), p.members)
+                return
+        return
+    everyone = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for p in here:
+        everyone |= _full(S, p.group.mask) & open_
+    arrived = [a.group.mask for a in S.arrived if a.barrier == number]
+    S.sanitizer.barrier_mismatch(S, here)
+    S.sanitizer.block_barrier(S, _shape(S, everyone), arrived)
+
+
+def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:
+    come = np.zeros(S.layout.nblocks, np.int64)
+    for p in here + [a for a in S.arrived if a.barrier == here[0].barrier]:
+        come += _full(S, p.group.mask).sum(axis=1)
+    counts = [p.count for p in here if p.count is not None]
+    if counts:
+        # a barrier counts whole warps
+        wanted = np.full(S.layout.nblocks, max(counts))
+    else:
+        wanted = alive.sum(axis=1)
+    return ((come >= wanted) & (come > 0))[:, None]
+
+
+def _lanes(S, full: np.ndarray) -> np.ndarray:
+    padding = S.layout.warps * 32 - S.layout.nthreads
+    return np.pad(full, ((0, 0), (0, padding))).reshape(S.layout.nblocks, S.layout.warps, 32)
+
+
+def _open_warps(S, here: list[Parked], alive) -> np.ndarray:
+    come = np.zeros((S.layout.nblocks, S.layout.warps, 32), np.bool_)
+    named = np.zeros_like(come)
+    lane = np.arange(32, dtype=np.uint32)
+    for p in here:
+        mask = _lanes(S, _full(S, p.group.mask))
+        members = np.broadcast_to(p.members, S.layout.shape)
+        members = _lanes(S, members.reshape(S.layout.nblocks, S.layout.nthreads))
+        bits = (members[..., :, None] >> lane) & 1 != 0  # [.., lane that names, named lane]
+        named |= (bits & mask[..., :, None]).any(axis=-2)
+        come |= mask
+    waiting = _lanes(S, alive) & named & ~come
+    open_ = ~waiting.any(axis=-1, keepdims=True) & come
+    return open_.reshape(S.layout.nblocks, -1)[:, : S.layout.nthreads]
+
+
+def _reduce(S, p: Parked, here: list[Parked], open_) -> None:
+    """The result of bar.red for the threads of one group: over all threads of each block."""
+    trues = np.zeros(S.layout.nblocks, np.int64)
+    come = np.zeros(S.layout.nblocks, np.int64)
+    for other in here:
+        mask = _full(S, other.group.mask)
+        value = _full(S, other.predicate)
+        trues += (mask & value).sum(axis=1)
+        come += mask.sum(axis=1)
+    if p.reduction == "popc":
+        out = trues.astype(np.uint32)
+    else:
+        out = trues == come if p.reduction == "and" else trues > 0
+    shape = S.layout.bshape + (1,) * (S.layout.ndim - S.layout.nb)
+    value = out.reshape(shape)
+    mask = _shape(S, _full(S, p.group.mask) & open_)
+    S.mask, S.keep = mask, -1
+    p.put(S, p.group.frame.registers, value)
+
+
+def _deadlock(S, parked: list[Parked]) -> None:
+    first = parked[0]
+    block, thread = S.layout.locate(_shape(S, _full(S, first.group.mask)))
+    line = first.instruction.line
+    others = sorted({p.instruction.line for p in parked[1:] if p.instruction.line != line})
+    elsewhere = f", while others wait at line {others[0]}" if others else ""
+    raise SimulatorError(
+        "barrier",
+        f"{S.entry}, line {line}: thread {thread} of block {block} waits at a barrier that some "
+        f"threads of its block never reach{elsewhere}: every thread must pass the same "
+        f"barriers.{part_written(S)}",
+        line,
+    )

@@ -1,0 +1,323 @@
+"""Instructions in which the lanes of a warp look at each other, and the tensor-core ones.
+
+They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA:
+"Data Movement: shfl.sync",
+"Parallel Synchronization: vote, match, activemask, redux, elect", "Warp-level matrix instructions".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..isa import tensor_cores
+from ..ptx.syntax import Imm, Instruction, Reg, Vec
+from .elements import (
+    active_mask,
+    buffer_pieces,
+    gather,
+    generic_spaces,
+    guard_getter,
+    scatter,
+    space_of,
+)
+from .operands import BOOL, address_getter, getter, putter, unsupported
+
+U32, S32 = np.dtype(np.uint32), np.dtype(np.int32)
+LANE = np.arange(32, dtype=np.int64)
+
+
+def _take(lanes: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """lanes[..., index] with an index per lane."""
+    shape = np.broadcast_shapes(lanes.shape, index.shape)
+    return np.take_along_axis(
+        np.broadcast_to(lanes, shape), np.broadcast_to(index, shape).astype(np.intp), axis=-1
+    )
+
+
+def _active(S, p=None) -> np.ndarray:
+    """Lanes that execute, shape (blocks or 1…, warps, 32)."""
+    mask, _ = active_mask(S, p)
+    return S.layout.lanes(np.ones(1, BOOL) if mask is None else mask, fill=False)
+
+
+def _ballot(bits: np.ndarray) -> np.ndarray:
+    """uint32 (…, warps) with bit n set where lane n is."""
+    return (bits.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=-1, dtype=np.uint32)
+
+
+def _group(active: np.ndarray, member: np.ndarray) -> np.ndarray:
+    """The lanes that answer a lane: those that run and that it names, shape (…, warps, rows, 32).
+
+    There is one row for all lanes of a warp where they name the same lanes, as they mostly do, and
+    otherwise a row for each lane: half warps, or lanes of equal keys, may each be a group.
+    """
+    row = member[..., :1]
+    if member.shape[-1] > 1:
+        first = np.argmax(active, axis=-1)[..., None]
+        row = _take(member, first)
+        if (active & (member != row)).any():
+            row = member
+    named = (row[..., None] >> LANE.astype(np.uint32)) & 1 != 0
+    return named & active[..., None, :]
+
+
+def _each(result: np.ndarray) -> np.ndarray:
+    """A result of each group, shape (…, warps, rows), as one of each lane."""
+    return np.repeat(result, 32, axis=-1) if result.shape[-1] == 1 else result
+
+
+def _step(i, compute, sources, destinations, members=None):
+    """A step that fetches `sources` as lanes, computes, and writes back.
+
+    `members` is the operand that names the lanes, which the sanitizer looks at.
+    """
+    gets = [getter(i, o, d) for o, d in sources]
+    puts = [putter(i, o) for o in destinations]
+    guard = guard_getter(i)
+    everyone = isinstance(members, Imm) and int(members.value) & 0xFFFFFFFF == 0xFFFFFFFF
+    named = getter(i, members, U32) if members is not None and not everyone else None
+
+    def step(S, R):
+        p = guard(S, R) if guard is not None else None
+        if p is not None and p.size == 1:
+            if not p.item():
+                return
+            p = None
+        if named is not None and S.sanitizer is not None:
+            S.sanitizer.named(S, i, active_mask(S, p)[0], named(S, R))
+        lanes = S.layout.lanes
+        out = compute(S, _active(S, p), *[lanes(g(S, R)) for g in gets])
+        for put, value in zip(puts, out, strict=False):
+            put(S, R, S.layout.threads(value), p)
+
+    return step
+
+
+def shuffle_step(i: Instruction, code):
+    """shfl.sync.{up, down, bfly, idx}.b32 d|p, a, b, c, membermask"""
+    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
+    n = 2 if i.pair else 1
+    destinations = i.operands[:n]
+    a, b, c = i.operands[n : n + 3]
+
+    def compute(S, active, value, offset, clamp):
+        offset = offset.astype(np.int64) & 31
+        segment = (clamp.astype(np.int64) >> 8) & 31
+        limit = clamp.astype(np.int64) & 31
+        first = LANE & segment
+        last = first | (limit & ~segment)
+        if mode == "up":
+            source = LANE - offset
+            valid = source >= last
+        elif mode == "down":
+            source = LANE + offset
+            valid = source <= last
+        elif mode == "bfly":
+            source = LANE ^ offset
+            valid = source <= last
+        else:
+            source = first | (offset & ~segment)
+            valid = source <= last
+        source = np.where(valid, source, LANE)
+        return _take(value, source & 31), valid
+
+    members = i.operands[n + 3] if len(i.operands) > n + 3 else None
+    return _step(i, compute, ((a, U32), (b, U32), (c, U32)), destinations, members)
+
+
+def vote_step(i: Instruction, code):
+    """vote.sync.{all, any, uni, ballot}"""
+    mode = next(m for m in i.modifiers if m in ("all", "any", "uni", "ballot"))
+    n = 2 if i.pair else 1
+    destination, source = i.operands[0], i.operands[n]
+    members = i.operands[n + 1] if len(i.operands) > n + 1 else Imm(0xFFFFFFFF)
+
+    def compute(S, active, value, member):
+        here, value = _group(active, member), value[..., None, :]
+        if mode == "ballot":
+            out = _ballot(here & value)
+        elif mode == "any":
+            out = (here & value).any(axis=-1)
+        elif mode == "all":
+            out = (~here | value).all(axis=-1)
+        else:
+            out = (~here | value).all(axis=-1) | (~here | ~value).all(axis=-1)
+        return (_each(out),)
+
+    return _step(i, compute, ((source, BOOL), (members, U32)), (destination,), members)
+
+
+def activemask_step(i: Instruction, code):
+    """activemask.b32"""
+
+    def compute(S, active):
+        return (np.repeat(_ballot(active)[..., None], 32, axis=-1),)
+
+    return _step(i, compute, (), (i.operands[0],))
+
+
+def match_step(i: Instruction, code):
+    """match.sync.{any, all}"""
+    n = 2 if i.pair else 1
+    dtype = np.dtype(np.uint64 if i.modifiers[-1] == "b64" else np.uint32)
+
+    def compute(S, active, value, member):
+        here = _group(active, member)
+        if "any" in i.modifiers:
+            return (_ballot((value[..., :, None] == value[..., None, :]) & here),)
+        # the value of a group's first lane, compared with that of every lane in it
+        reference = _take(value, np.argmax(here, axis=-1))[..., None]
+        equal = _each((~here | (value[..., None, :] == reference)).all(axis=-1))
+        return np.where(equal, _each(_ballot(here)), np.uint32(0)), equal
+
+    sources = ((i.operands[n], dtype), (i.operands[n + 1], U32))
+    return _step(i, compute, sources, i.operands[:n], i.operands[n + 1])
+
+
+def redux_step(i: Instruction, code):
+    """redux.sync.{add, min, max, and, or, xor}"""
+    op = next(m for m in i.modifiers if m in ("add", "min", "max", "and", "or", "xor"))
+    kind = i.modifiers[-1]
+    if kind == "f32":
+        raise unsupported(i, "does not have floating-point redux")
+    dtype = S32 if kind == "s32" else U32
+    functions = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+                 "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
+    info = np.iinfo(dtype)
+    neutral = {"add": 0, "min": info.max, "max": info.min, "and": -1, "or": 0, "xor": 0}[op]
+    neutral = np.array(neutral & 0xFFFFFFFF, np.uint32).view(dtype)
+
+    def compute(S, active, value, member):
+        values = np.where(_group(active, member), value[..., None, :], neutral)
+        return (_each(functions[op].reduce(values, axis=-1, dtype=dtype)),)
+
+    sources = ((i.operands[1], dtype), (i.operands[2], U32))
+    return _step(i, compute, sources, i.operands[:1], i.operands[2])
+
+
+def elect_step(i: Instruction, code):
+    """elect.sync d|p, membermask: the lowest active member leads."""
+
+    def compute(S, active, member):
+        here = _group(active, member)
+        leader = _each(np.argmax(here, axis=-1))
+        return leader.astype(np.uint32), (LANE == leader) & _each(here.any(axis=-1))
+
+    n = 2 if i.pair else 1
+    return _step(i, compute, ((i.operands[n], U32),), i.operands[:n])
+
+
+# ------------------------------------------------------------------ matrices
+
+
+def _matrices(i: Instruction) -> int:
+    return int(next(m for m in i.modifiers if m in ("x1", "x2", "x4"))[1:])
+
+
+def _shared_rows(S, i, space, address, lanes_used, write):
+    """The 16-byte rows behind the addresses of the lanes that give one."""
+    if space == "generic":
+        spaces = generic_spaces(S, address, S.mask)
+        if len(spaces) != 1 or spaces[0][0] != "shared":
+            raise unsupported(i, "needs addresses in shared memory")
+        address = spaces[0][1]
+    used = np.zeros(32, BOOL)
+    used[:lanes_used] = True
+    thread = S.layout.thread_index % 32
+    mask = thread < lanes_used
+    if S.mask is not None:
+        mask = mask & S.mask
+    return buffer_pieces(S, i, S.layout.lift(address), 4, 16, mask, "shared", write), mask
+
+
+def ldmatrix_step(i: Instruction, code):
+    """ldmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
+    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
+        raise unsupported(i, "loads only m8n8 matrices of 16-bit elements")
+    count, transposed, space = _matrices(i), "trans" in i.modifiers, space_of(i)
+    destination, memory = i.operands[:2]
+    items = destination.items if isinstance(destination, Vec) else (destination,)
+    puts = [putter(i, d) for d in items]
+    address_of = address_getter(i, memory)
+
+    def step(S, R):
+        address = address_of(S, R)
+        if S.counting:
+            S.tally.matrix(S, i, address, count, "load")
+        pieces, mask = _shared_rows(S, i, space, address, 8 * count, False)
+        if not _forgivable(pieces):
+            raise unsupported(i, "needs valid addresses in all lanes")
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "load", pieces, 4, 4)
+        words = [S.layout.lanes(w) for w in gather(pieces, 4)]
+        rows = np.stack(np.broadcast_arrays(*words), axis=-1)
+        rows = np.ascontiguousarray(rows).view(np.uint8)
+        for put, value in zip(puts, tensor_cores.ldmatrix(rows, count, transposed), strict=True):
+            put(S, R, S.layout.threads(value))
+
+    return step
+
+
+def _forgivable(pieces) -> bool:
+    return len(pieces) == 1
+
+
+def stmatrix_step(i: Instruction, code):
+    """stmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
+    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
+        raise unsupported(i, "stores only m8n8 matrices of 16-bit elements")
+    count, transposed, space = _matrices(i), "trans" in i.modifiers, space_of(i)
+    memory, source = i.operands[:2]
+    items = source.items if isinstance(source, Vec) else (source,)
+    gets = [getter(i, s, U32) for s in items]
+    address_of = address_getter(i, memory)
+
+    def step(S, R):
+        address = address_of(S, R)
+        if S.counting:
+            S.tally.matrix(S, i, address, count, "store")
+        values = tuple(np.broadcast_arrays(*[S.layout.lanes(g(S, R)) for g in gets]))
+        rows = tensor_cores.stmatrix(values, transposed)
+        words = np.ascontiguousarray(rows).view(np.uint32)
+        pieces, _ = _shared_rows(S, i, space, address, 8 * count, True)
+        S.writes += 1
+        if S.sanitizer is not None:
+            S.sanitizer.access(S, i, "store", pieces, 4, 4)
+        scatter(pieces, [S.layout.threads(words[..., k]) for k in range(4)])
+
+    return step
+
+
+def movmatrix_step(i: Instruction, code):
+    """movmatrix.sync.aligned.m8n8.trans.b16"""
+
+    def compute(S, active, value):
+        return (tensor_cores.movmatrix_trans(value),)
+
+    return _step(i, compute, ((i.operands[1], U32),), i.operands[:1])
+
+
+def mma_step(i: Instruction, code):
+    """mma.sync.aligned.mXnYkZ.row.col.dtype.atype.btype.ctype"""
+    shape = next((m for m in i.modifiers if m.startswith("m") and "n" in m and "k" in m), None)
+    d_type, a_type, b_type, c_type = i.modifiers[-4:]
+    if shape is None or "sp" in i.modifiers:
+        raise unsupported(i, "does not have this matrix shape")
+    d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in i.operands[:4])
+    accumulators = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
+    c_dtype = np.dtype(accumulators.get(c_type, np.uint32))
+    in_dtype = np.dtype(np.float64 if a_type == "f64" else np.uint32)
+    groups = [[getter(i, o, t) for o in g] for g, t in ((a, in_dtype), (b, in_dtype), (c, c_dtype))]
+    puts = [putter(i, o) for o in d]
+    saturate = "satfinite" in i.modifiers
+
+    def step(S, R):
+        lanes = [[S.layout.lanes(g(S, R)) for g in group] for group in groups]
+        out = tensor_cores.mma(shape, a_type, b_type, d_type, c_type, *lanes, saturate=saturate)
+        for put, value in zip(puts, out, strict=True):
+            put(S, R, S.layout.threads(value))
+
+    return step
+
+
+__all__ = [name for name in globals() if name.endswith("_step")] + ["Reg"]

@@ -1,0 +1,1 @@
+"""What a launch did: counters, trace, findings and the report of them."""

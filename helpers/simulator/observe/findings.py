@@ -1,0 +1,132 @@
+"""What the sanitizer says: findings, each with its lines, threads and a mend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine.faults import plain_name
+from ..machine.memory import SHARED_BASE
+from .shared_names import element_size
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault that did not stop the launch.
+
+    `kind`: race, uninitialised, barrier or async. `lines`: the source lines involved, the earlier
+    access first. `threads`: ((block, thread), …) as (x, y, z), in the same order.
+    """
+
+    kind: str
+    lines: tuple[int, ...]
+    threads: tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Findings:
+    """The half of `Sanitizer` that puts faults into words, each pair of instructions once."""
+
+    def __init__(self, run):
+        self.run = run
+        self.findings: list[Finding] = []
+        self._seen: set = set()
+        self._instructions = {
+            i.serial: i
+            for function in run.prepared.module.functions.values()
+            for i in function.instructions
+        }
+
+    def _place(self, S, number: int):
+        block, thread = divmod(int(number), self.threads)
+        gx, gy, _ = S.layout.grid
+        z, rest = divmod(block, gx * gy)
+        y, x = divmod(rest, gx)
+        return (x, y, z), S.layout.thread_at(thread)
+
+    def _word(self, S, region, granule: int) -> str:
+        if region is not None:
+            size = min(region.dtype.itemsize, 4)
+            return f"{region.name}[{granule * size // region.dtype.itemsize}]"
+        byte = granule * self.granule % S.shared.pitch + SHARED_BASE
+        best = None
+        for start, variable in self.run.shared_variables:
+            if start <= byte and (best is None or start >= best[0]):
+                best = (start, variable)
+        if best is None:
+            return f"byte {byte - SHARED_BASE} of shared memory"
+        unit = element_size(best[1], self.run.prepared.compiled.source) or 4
+        return f"{plain_name(best[1].name)}[{(byte - best[0]) // unit}]"
+
+    def _add(self, kind, first, second, places, message) -> None:
+        key = (kind, getattr(first, "serial", None), second.serial)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        lines = (second.line,) if first is None else (first.line, second.line)
+        self.findings.append(Finding(kind, lines, tuple(places), message))
+
+    def _race(self, S, i, a, bad, region, at, thread, does, did) -> None:
+        where = int(np.argmax(bad))
+        granule = int(a.granule[where])
+        earlier = i if at is None else self._instructions[int(at[granule])]
+        if ("race", earlier.serial, i.serial) in self._seen:
+            return
+        other = int(thread[where])
+        mine = int(a.first[where]) if int(a.first[where]) != other else int(a.last[where])
+        places = [self._place(S, other), self._place(S, mine)]
+        word = self._word(S, region, granule)
+        line = f"line {i.line}" if i.line != earlier.line else f"the same line {i.line}"
+        if places[0][0] != places[1][0]:
+            mend = (
+                "blocks run in no order: give each block words of its own, use an atomic, or "
+                "split the work into two kernels"
+            )
+        elif places[0][1] == places[1][1]:
+            mend = "let one thread do it"
+        elif at is None:
+            mend = "let one thread write, or give each thread a word of its own"
+        elif other // 32 == mine // 32 and self.known is not None:
+            mend = "put __syncwarp() or __syncthreads() between the two"
+        else:
+            mend = "put __syncthreads() between the two, where all threads of the block pass it"
+        self._add(
+            "race", earlier, i, places,
+            f"{self.run.entry}: race on {word}: thread {places[0][1]} of block {places[0][0]} "
+            f"{did} it in line {earlier.line}, and thread {places[1][1]} of block "
+            f"{places[1][0]} {does} it in {line} with no barrier between; {mend}.",
+        )  # fmt: skip
+
+    def _uninitialised(self, S, i, a, where: int) -> None:
+        place = self._place(S, int(a.first[where]))
+        word = self._word(S, None, int(a.granule[where]))
+        self._add(
+            "uninitialised", None, i, [place],
+            f"{self.run.entry}, line {i.line}: thread {place[1]} of block {place[0]} reads "
+            f"{word}, which nothing has written: fill it first, the edges too.",
+        )  # fmt: skip
+
+    def _not_named(self, S, i, place) -> None:
+        self._add(
+            "barrier", None, i, [place],
+            f"{self.run.entry}, line {i.line}: thread {place[1]} of block {place[0]} is not among "
+            "the lanes that the mask of its own instruction names: name every lane that gets "
+            "there, 0xffffffff if it is the whole warp.",
+        )  # fmt: skip
+
+    def _not_waited(self, S, i, a, copies, writer, does) -> None:
+        where = int(np.argmax(copies))
+        earlier = self._instructions[int(a.shadow.write_at[a.granule[where]])]
+        places = [self._place(S, int(writer[where])), self._place(S, int(a.first[where]))]
+        word = self._word(S, None, int(a.granule[where]))
+        self._add(
+            "async", earlier, i, places,
+            f"{self.run.entry}, line {i.line}: thread {places[1][1]} of block {places[1][0]} "
+            f"{does} {word} while the cp.async of line {earlier.line} that fills it may still be "
+            "under way: commit the group, wait for it (cp.async.wait_group), then let the "
+            "block meet at a barrier.",
+        )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Counts what a launch does, per instruction, as it runs; and keeps the trace of its accesses.
+
+Nothing here changes a result. The rules of what an access costs are in `counters`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from ..machine.elements import generic_spaces
+from ..ptx.syntax import Instruction
+from . import counters
+
+TRACE_BYTES = 64 << 20
+
+
+class Access:
+    """One access of a batch in a trace: addresses in lanes, compressed over blocks."""
+
+    __slots__ = ("instruction", "kind", "space", "size", "lanes", "active", "layout", "order")
+
+    def __init__(self, instruction, kind, space, size, lanes, active, layout, order):
+        self.instruction, self.kind, self.space, self.size = instruction, kind, space, size
+        self.lanes, self.active, self.layout, self.order = lanes, active, layout, order
+
+
+class Tally:
+    """The counts of one launch: `counts[serial][name]`, and `trace`."""
+
+    def __init__(self, trace_bytes: int = TRACE_BYTES):
+        self.counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.trace: list[Access] = []
+        self.trace_left = trace_bytes
+        self.trace_cut = False
+        self.block_warps: dict[tuple, list[int]] = {}  # (code, block) -> [warps, threads]
+
+    # ------------------------------------------------------------------ accesses
+
+    def access(self, S, i: Instruction, space: str, kind: str, address, size: int, mask) -> None:
+        """Count one load, store or atomic of `size` bytes a lane."""
+        if space == "generic":
+            for name, here, sub in generic_spaces(S, address, mask):
+                self.access(S, i, name, kind, here, size, sub)
+            return
+        counts = self.counts[i.serial]
+        layout = S.layout
+        lanes = layout.lanes(address)
+        active = S.active_lanes(mask)
+        warps, threads = S.active_numbers(mask)
+        if space in ("global", "shared"):
+            self._record(S, i, kind, space, size, lanes, active)
+        counts[f"{space}_{kind}_bytes"] += threads * size
+        if space == "global":
+            counts[f"global_{kind}_requests"] += warps
+            counts[f"global_{kind}_sectors"] += self._sectors(layout, lanes, size, active)
+        elif space == "shared":
+            if kind == "atomic":
+                counts["shared_atomic_instructions"] += warps
+                return
+            loads = kind == "load"
+            plan = i.plan if i.plan is not None else ((0, size),)
+            executed = warps
+            if loads and i.predicate is not None:
+                executed = S.active_numbers(S.mask)[0]
+            for offset, width in plan:
+                if not i.predicated_off:
+                    counts[f"shared_{kind}_instructions"] += executed
+                shifted = lanes + offset if offset else lanes
+                wavefronts, phases = self._wavefronts(layout, shifted, width, active, loads)
+                counts[f"shared_{kind}_wavefronts"] += wavefronts
+                counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
+                counts[f"shared_{kind}_ideal_wavefronts"] += phases
+        else:
+            counts[f"{space}_{kind}_requests"] += warps
+
+    def idle(self, S, i: Instruction, space: str) -> None:
+        """A guarded load that no thread executes: it is issued all the same."""
+        if space == "shared" and not i.predicated_off:
+            plan = i.plan if i.plan is not None else ((0, 0),)
+            warps = S.active_numbers(S.mask)[0]
+            self.counts[i.serial]["shared_load_instructions"] += warps * len(plan)
+
+    def copy_async(self, S, i: Instruction, source, target, size: int, read, mask) -> None:
+        """cp.async: its global side counts as a load, its shared side as neither."""
+        counts = self.counts[i.serial]
+        lanes = S.layout.lanes(source)
+        warps, _ = S.active_numbers(mask)
+        counts["cp_async_instructions"] += warps
+        if i.plan is not None:  # the loads of nothing that ptxas puts in front
+            counts["shared_load_instructions"] += len(i.plan) * warps
+        if read is None or read.any():
+            active = S.active_lanes(read)
+            warps, threads = S.active_numbers(read)
+            counts["global_load_bytes"] += threads * size
+            counts["global_load_requests"] += warps
+            counts["global_load_sectors"] += self._sectors(S.layout, lanes, size, active)
+            self._record(S, i, "load", "global", size, lanes, active)
+        self._record(S, i, "copy", "shared", size, S.layout.lanes(target), S.active_lanes(mask))
+
+    def matrix(self, S, i: Instruction, address, count: int, kind: str) -> None:
+        """ldmatrix and stmatrix."""
+        counts = self.counts[i.serial]
+        lanes = S.layout.lanes(address)
+        active = S.active_lanes(S.mask)
+        warps, _ = S.active_numbers(S.mask)
+        if active is not None:
+            lanes, _ = np.broadcast_arrays(lanes, active)
+        wavefronts, phases = counters.ldmatrix_wavefronts(lanes, count)
+        if active is not None:
+            some = active.any(axis=-1)
+            wavefronts, phases = wavefronts * some, phases * some
+        copies = S.layout.copies(lanes)
+        wavefronts, phases = int(wavefronts.sum()) * copies, int(phases.sum()) * copies
+        name = "ldmatrix" if kind == "load" else "stmatrix"
+        counts[f"{name}_instructions"] += warps
+        counts[f"shared_{kind}_wavefronts"] += wavefronts
+        counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
+        counts[f"shared_{kind}_ideal_wavefronts"] += phases
+        counts[f"shared_{kind}_bytes"] += warps * count * 8 * 16
+        used = S.active_lanes(S.layout.thread_index % 32 < 8 * count)
+        if active is not None:
+            used = active if used is None else active & used
+        self._record(S, i, kind, "shared", 16, lanes, used)
+
+    @staticmethod
+    def _sectors(layout, lanes, size, active) -> int:
+        sectors = counters.global_sectors(lanes, size, active)
+        blocks = int(np.prod(sectors.shape[:-1], dtype=np.int64))
+        return int(sectors.sum()) * (layout.nblocks // blocks)
+
+    @staticmethod
+    def _wavefronts(layout, lanes, size, active, load) -> tuple[int, int]:
+        wavefronts, phases = counters.shared_wavefronts(lanes, size, active, load=load)
+        blocks = int(np.prod(wavefronts.shape[:-1], dtype=np.int64))
+        copies = layout.nblocks // blocks
+        return int(wavefronts.sum()) * copies, int(phases.sum()) * copies
+
+    def _record(self, S, i, kind, space, size, lanes, active) -> None:
+        if self.trace_cut:
+            return
+        self.trace_left -= lanes.nbytes + 256
+        if self.trace_left < 0:
+            self.trace_cut = True
+            self.trace.clear()
+            return
+        S.order += 1
+        self.trace.append(Access(i, kind, space, size, lanes, active, S.layout, S.order))
+
+    # ------------------------------------------------------------------ instructions
+
+    def converted(self, S, loads: list, mask) -> None:
+        """Shared loads in a small `if`, issued for every warp that comes to the branch."""
+        warps, _ = S.active_numbers(mask)
+        for i in loads:
+            plan = i.plan if i.plan is not None else ((0, 0),)
+            self.counts[i.serial]["shared_load_instructions"] += warps * len(plan)
+
+    def diverged(self, S, i: Instruction, taken, stay) -> None:
+        """A branch that some lanes of a warp take and others do not."""
+        lanes = S.layout.lanes
+        a, b = lanes(taken, fill=False).any(axis=-1), lanes(stay, fill=False).any(axis=-1)
+        both = a & b
+        blocks = int(np.prod(both.shape[:-1], dtype=np.int64))
+        self.counts[i.serial]["divergent_branches"] += int(np.count_nonzero(both)) * (
+            S.layout.nblocks // blocks
+        )
+
+    def block(self, key: tuple, warps: int, threads: int) -> None:
+        """One execution of a basic block by so many warps and threads."""
+        entry = self.block_warps.get(key)
+        if entry is None:
+            self.block_warps[key] = [warps, threads]
+        else:
+            entry[0] += warps
+            entry[1] += threads

@@ -1,0 +1,90 @@
+"""The small change of PTX's syntax: literals, operand lists, matching braces."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from .syntax import Imm
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_INT = re.compile(r"^[+-]?\s*(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uU]?[lL]*$")
+_FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?$")
+
+
+def split_operands(text: str) -> list[str]:
+    """Split at commas that stand outside brackets and braces."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        if c in "[{(":
+            depth += 1
+        elif c in "]})":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    if last:
+        parts.append(last)
+    return parts
+
+
+def parse_int(text: str) -> int | None:
+    """An integer literal of PTX, or None."""
+    m = _INT.match(text.strip())
+    if not m:
+        return None
+    digits = m.group(1)
+    if len(digits) > 1 and digits[0] == "0" and digits[1] not in "xXbB":
+        value = int(digits, 8)
+    else:
+        value = int(digits, 0)
+    return -value if text.lstrip().startswith("-") else value
+
+
+def immediate(text: str) -> Imm | None:
+    if text[:2] in ("0f", "0F") and len(text) == 10:
+        bits = int(text[2:], 16)
+        return Imm(struct.unpack("<f", struct.pack("<I", bits))[0], bits, 4)
+    if text[:2] in ("0d", "0D") and len(text) == 18:
+        bits = int(text[2:], 16)
+        return Imm(struct.unpack("<d", struct.pack("<Q", bits))[0], bits, 8)
+    value = parse_int(text)
+    if value is not None:
+        return Imm(value)
+    if _FLOAT.match(text):
+        number = float(text)
+        return Imm(number, struct.unpack("<Q", struct.pack("<d", number))[0], 8)
+    return None
+
+
+def matching(text: str, pos: int) -> int:
+    depth = 0
+    quoted = False
+    for i in range(pos, len(text)):
+        c = text[i]
+        if c == '"':
+            quoted = not quoted
+        if quoted:
+            continue
+        if c == "{":
+            depth += 1
+        elif c == "}":
+            depth -= 1
+            if depth == 0:
+                return i
+    return len(text)
+
+
+def statement_end(text: str, pos: int) -> int:
+    depth = 0
+    for i in range(pos, len(text)):
+        c = text[i]
+        if c == "{":
+            depth += 1
+        elif c == "}":
+            depth -= 1
+        elif c == ";" and depth == 0:
+            return i
+    return len(text)

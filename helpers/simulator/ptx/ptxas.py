@@ -1,0 +1,309 @@
+"""What ptxas changes on the way from PTX to machine code, as far as counters show it.
+
+PTX is not what the hardware runs: the assembler joins neighbouring shared accesses into wider ones,
+turns a small `if` into predicated instructions, and puts idle loads in front of asynchronous
+copies. Since the
+counters are to be those of the hardware, these habits are modelled here: `annotate` writes them
+into
+the instructions (`plan`, `predicated_off`). The rules were found with Nsight Compute and from
+machine
+code; results never depend on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import SimulatorError
+from ..machine.elements import element_dtype, space_of, vector_length
+from ..machine.memory import SHARED_BASE
+from .linear import LinearForms
+from .program import Graph, reads_and_writes
+from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec
+
+WORD = 4
+SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
+FREE = frozenset("mov shl cvt cvta neg".split())  # folded into the instructions that use them
+COPY_DUMMIES = ((0, 0),) * 3
+CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
+
+
+def used_symbols(module: Module, entry: str | None = None) -> set[str]:
+    """Names of the variables and functions that some instruction refers to.
+
+    With `entry`, only those that the kernel of that name or a function that it may call refers to.
+    """
+    if entry is None:
+        waiting = list(module.functions)
+    else:
+        waiting = [entry]
+        for variable in module.variables.values():  # tables of functions
+            waiting += [item.name for item in variable.initial if isinstance(item, Sym)]
+    names: set[str] = set()
+    seen: set[str] = set()
+    while waiting:
+        function = module.functions.get(name := waiting.pop())
+        if function is None or name in seen:
+            continue
+        seen.add(name)
+        for i in function.instructions:
+            for operand in i.operands:
+                base = getattr(operand, "base", operand)
+                if isinstance(base, Sym) and base.name not in names:
+                    names.add(base.name)
+                    waiting.append(base.name)
+    return names
+
+
+def shared_places(
+    module: Module, entry: str | None = None
+) -> tuple[list[tuple[int, Variable]], int, int]:
+    """Where the shared variables lie: ([(address, variable)], static bytes, bytes before dynamic).
+
+    They lie in the order of the PTX at their declared alignment; dynamic shared memory follows,
+    16-byte aligned. Variables that nothing refers to take no room, nor do those of other kernels
+    than `entry`.
+    """
+    variables = [v for v in module.variables.values() if v.space == "shared"]
+    for f in module.functions.values():
+        variables += [v for v in f.variables.values() if v.space == "shared"]
+    used = used_symbols(module, entry)
+    at, places, dynamic = SHARED_BASE, [], []
+    for v in variables:
+        if v.size == 0:
+            dynamic.append(v)
+        elif v.name in used:
+            at = -(-at // v.align) * v.align
+            places.append((at, v))
+            at += v.size
+    static = at - SHARED_BASE
+    for v in dynamic:
+        at = -(-at // max(16, v.align)) * max(16, v.align)
+    places += [(at, v) for v in dynamic]
+    return places, static, at - SHARED_BASE
+
+
+@dataclass(slots=True)
+class _Word:
+    """One shared access on its way to being joined: where each of its words lies."""
+
+    instruction: Instruction
+    constant: int
+    words: tuple[int, ...]  # offsets from the base
+    size: int  # bytes of the access as written
+
+
+class _Window:
+    """Accesses that nothing keeps from being joined."""
+
+    def __init__(self, forms: LinearForms, store: bool):
+        self.forms, self.store = forms, store
+        self.bases: dict[object, list[_Word]] = {}
+
+    def add(self, i: Instruction, memory: Mem, words: list[int], size: int) -> None:
+        base, constant = self.forms.address(memory)
+        offsets = tuple(constant + w for w in words)
+        self.bases.setdefault(base, []).append(_Word(i, constant, offsets, size))
+
+    def close(self) -> None:
+        for base, accesses in self.bases.items():
+            self._join(self.forms.alignment(base), accesses)
+        self.bases = {}
+
+    def _join(self, alignment: int, accesses: list[_Word]) -> None:
+        present: dict[int, _Word] = {}
+        aligned: dict[int, int] = {}  # 16-byte window -> alignment known there
+        for a in accesses:
+            for w in a.words:
+                present.setdefault(w, a)
+                window = w // 16
+                aligned[window] = max(aligned.get(window, alignment), a.size)
+        plans: dict[int, list[tuple[int, int]]] = {id(a): [] for a in accesses}
+        for window in sorted({w // 16 for w in present}):
+            known = aligned[window]
+            if known < 8 or alignment < 4 and known < 8:
+                known = alignment
+            here = [w for w in sorted(present) if w // 16 == window]
+            for offset, width in self._widths(here, window * 16, known):
+                first = min(
+                    (present[w] for w in here if offset <= w < offset + width),
+                    key=lambda a: a.instruction.index,
+                )
+                plans[id(first)].append((offset - first.constant, width))
+        for a in accesses:
+            plan = tuple(plans[id(a)])
+            if plan != ((0, a.size),):
+                a.instruction.plan = plan
+
+    def _widths(self, words: list[int], start: int, alignment: int):
+        """(offset, bytes) of the accesses that serve the words of one 16-byte window."""
+        need = 4 if self.store else 3
+        if alignment >= 16 and len(words) >= need:
+            yield start, 16
+            return
+        left = set(words)
+        if alignment >= 8:
+            for pair in (start, start + 8):
+                if pair in left and pair + 4 in left:
+                    yield pair, 8
+                    left -= {pair, pair + 4}
+        for w in sorted(left):
+            yield w, 4
+
+
+def _memory(i: Instruction) -> Mem | None:
+    return next((o for o in i.operands if isinstance(o, Mem)), None)
+
+
+def _ends_window(i: Instruction) -> bool:
+    if i.opcode in ("bar", "barrier", "membar", "fence", "atom", "red", "stmatrix", "call"):
+        return True
+    if i.opcode == "cp":
+        return True
+    if i.opcode == "st":
+        return space_of(i) in ("shared", "generic")
+    return i.opcode in CALLS and "rn" in i.modifiers
+
+
+def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
+    """Write the assembler's habits into a function's instructions.
+
+    Returns, per block that ends in a branch around a small `if`, the shared loads in that `if`.
+    """
+    function = graph.function
+    entry = function.name if function.entry else None
+    places = {v.name: at for at, v in shared_places(module, entry)[0]}
+    if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
+        return {}
+    forms = LinearForms(function, places)
+    read = 0
+    for i in function.instructions:
+        read |= reads_and_writes(i)[0]
+    for start, end in _straight_runs(graph):
+        body = function.instructions[start:end]
+        _join_block(forms, body, read, store=False)
+        _join_block(forms, body, read, store=True)
+    _idle_loads(graph)
+    return _small_ifs(graph)
+
+
+def _is_copy(i: Instruction) -> bool:
+    return i.opcode == "cp" and _memory(i) is not None
+
+
+def _idle_loads(graph: Graph) -> None:
+    """Put idle loads before the first asynchronous copy of a block.
+
+    ptxas wants three shared loads since the copies before it, on every way there, and adds three
+    that load nothing where it does not see them.
+    """
+    code = graph.function.instructions
+    before: dict[int, list[int]] = {b.index: [] for b in graph.blocks}
+    for b in graph.blocks:
+        for n in b.after:
+            before[n].append(b.index)
+    enough = len(COPY_DUMMIES)
+    at_end = dict.fromkeys(before, enough)
+    changed = True
+    while changed:
+        changed = False
+        for b in graph.blocks:
+            start = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
+            loads = start
+            for i in code[b.start : b.end]:
+                if _is_copy(i):
+                    loads = 0
+                elif i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+                    loads = min(enough, loads + 1)
+            if loads != at_end[b.index]:
+                at_end[b.index], changed = loads, True
+    for b in graph.blocks:
+        loads = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
+        for i in code[b.start : b.end]:
+            if _is_copy(i):
+                if loads < enough:
+                    i.plan = COPY_DUMMIES
+                break
+            if i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+                loads += 1
+
+
+def _straight_runs(graph: Graph) -> list[tuple[int, int]]:
+    """Stretches of code without a label or a branch inside."""
+    runs: list[tuple[int, int]] = []
+    for block in graph.blocks:
+        if block.continues:
+            runs[-1] = (runs[-1][0], block.end)
+        else:
+            runs.append((block.start, block.end))
+    return runs
+
+
+def _is_shared(i: Instruction) -> bool:
+    return i.opcode in ("ld", "st") and space_of(i) == "shared"
+
+
+def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
+    window = _Window(forms, store)
+    for i in body:
+        mine = _is_shared(i) and i.opcode == ("st" if store else "ld")
+        if not mine:
+            if _ends_window(i) if not store else (_ends_window(i) or _is_shared(i)):
+                window.close()
+            continue
+        if not store and (i.predicate is not None or "volatile" in i.modifiers):
+            continue
+        try:
+            elem = element_dtype(i).itemsize
+        except SimulatorError:
+            continue
+        if i.predicate is not None or "volatile" in i.modifiers or elem < WORD:
+            window.close() if store else None
+            continue
+        n = vector_length(i)
+        values = i.operands[0 if not store else 1]
+        items = values.items if isinstance(values, Vec) else (values,)
+        words = []
+        for k, item in enumerate(items):
+            wanted = store or (isinstance(item, Reg) and read >> item.slot & 1)
+            if wanted:
+                words += range(k * elem, (k + 1) * elem, WORD)
+        if not words and not store:
+            words = [0]
+        window.add(i, _memory(i), words, elem * n)
+    window.close()
+
+
+def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
+    """Branches around a body so small that ptxas predicates it instead."""
+    code = graph.function.instructions
+    found: dict[int, list[Instruction]] = {}
+    for block in graph.blocks[:-1]:
+        if block.start == block.end or code[block.end - 1].opcode != "bra":
+            continue
+        branch = code[block.end - 1]
+        body = graph.blocks[block.index + 1]
+        if branch.predicate is None or len(block.after) != 2:
+            continue
+        target = graph.target(branch.operands[0].name, branch.line)
+        if target != body.index + 1 or body.after != [target]:
+            continue
+        inside = code[body.start : body.end]
+        if sum(map(_weight, inside)) > SMALL_IF or not graph.blocks[target].after:
+            continue
+        if any(i.opcode in ("bra", "call", "bar", "barrier", "ret", "exit") for i in inside):
+            continue
+        loads = [i for i in inside if i.opcode == "ld" and space_of(i) == "shared"]
+        for i in loads:
+            i.predicated_off = True
+        if loads:
+            found[block.index] = loads
+    return found
+
+
+def _weight(i: Instruction) -> int:
+    """About how many machine instructions a PTX instruction becomes."""
+    if i.opcode in FREE or (i.opcode == "mul" and "wide" in i.modifiers):
+        return 0
+    literals = sum(isinstance(o, Imm) for o in i.operands)
+    return 2 if i.opcode == "fma" and literals > 1 else 1

@@ -1,0 +1,185 @@
+"""Loops that ptxas unrolls by four, then two, then one.
+
+Unrolling does not change what a loop does, nor what it costs while all lanes of a warp go round it
+equally often. Where they do not, it decides which lanes run together: all with four or more rounds
+left take four, then those with two or three left take two, and at the end those with one left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine.operands import getter
+from .program import Block, Graph, destination_count
+from .syntax import Imm, Instruction, Reg
+
+# Machine instructions of a loop body up to which it is unrolled, branch included; found by growing
+# loops until ptxas 13.0 left them alone.
+LARGEST_BODY = 49
+# Instructions that keep a loop from being unrolled: they synchronise, or hide a call.
+OBSTACLES = frozenset(
+    "bar barrier shfl vote match redux activemask atom red call cp ldmatrix stmatrix movmatrix mma "
+    "membar fence elect trap ret exit brx".split()
+)
+WEIGHTS = {"mov": 0, "neg": 0, "rem": 20, "div": 20}
+
+
+@dataclass(slots=True)
+class CountedLoop:
+    """A loop of one block: how many rounds are left follows from the counter and the bound."""
+
+    block: int
+    counter: Reg
+    step: int
+    compare: str
+    signed: bool
+    bound: object
+    tail: Instruction
+    after_step: bool  # the comparison sees the counter after it was stepped
+
+    def rounds(self, S, R) -> np.ndarray | None:
+        """Rounds that every thread still makes, counting the one that it is about to begin."""
+        dtype = np.dtype(np.int32 if self.signed else np.uint32)
+        if self.counter.size == 8:
+            dtype = np.dtype(np.int64 if self.signed else np.uint64)
+        i = getter(self.tail, self.counter, dtype)(S, R).astype(np.int64)
+        n = getter(self.tail, self.bound, dtype)(S, R).astype(np.int64)
+        i = i + (self.step if self.after_step else 0)
+        step, compare = self.step, self.compare
+        # the loop goes on after round r (from 1) while compare(i + (r - 1)·step, n)
+        if compare == "ne":
+            left, never_ends = self._until_equal(n - i)
+            if S.mask is not None:
+                never_ends = never_ends & S.mask
+            if never_ends.any():
+                return None
+        elif compare in ("lt", "le") and step > 0:
+            left = -((i - n) // step) if compare == "lt" else (n - i) // step + 1
+        elif compare in ("gt", "ge") and step < 0:
+            left = -((n - i) // -step) if compare == "gt" else (i - n) // -step + 1
+        else:
+            return None
+        return np.maximum(left, 0) + 1
+
+    def never_ends(self, S, R) -> np.ndarray | None:
+        """Where the counter steps over the bound that it is to equal, again and again."""
+        if self.compare != "ne" or self.counter.size != 4:
+            return None
+        i, n = (
+            getter(self.tail, register, np.dtype(np.int32))(S, R).astype(np.int64)
+            for register in (self.counter, self.bound)
+        )
+        return self._until_equal(n - i - (self.step if self.after_step else 0))[1]
+
+    def _until_equal(self, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Steps until the counter has gone a distance, and where it never meets it exactly.
+
+        A counter of 32 bits wraps, so it meets any distance that the step's largest power of two
+        divides, if only after some rounds about.
+        """
+        if self.counter.size != 4:
+            left = distance // self.step
+            return left, (distance % self.step != 0) | (left < 0)
+        step = self.step % 2**32
+        power = step & -step
+        distance = distance & 0xFFFFFFFF
+        cycle = 2**32 // power
+        inverse = np.uint64(pow(step // power, -1, cycle)) if cycle > 1 else np.uint64(0)
+        left = (distance // power).astype(np.uint64) * inverse % np.uint64(cycle)
+        return left.astype(np.int64), distance % power != 0
+
+
+def _weight(i: Instruction) -> int:
+    if i.opcode in ("add", "sub") and i.modifiers[-1] in ("s64", "u64"):
+        return 2
+    if i.opcode in ("div", "rem") and i.modifiers[-1][0] not in "us":
+        return 1
+    return WEIGHTS.get(i.opcode, 1)
+
+
+def counted_loops(graph: Graph) -> dict[int, CountedLoop]:
+    """The loops of a function that ptxas unrolls, by their block."""
+    found = {}
+    code = graph.function.instructions
+    for block in graph.blocks:
+        if block.start < block.end and block.index in block.after:
+            loop = _counted(graph, block, code[block.start : block.end])
+            if loop is not None:
+                found[block.index] = loop
+    return found
+
+
+def _counted(graph: Graph, block: Block, body: list[Instruction]) -> CountedLoop | None:
+    branch = body[-1]
+    if branch.opcode != "bra" or branch.predicate is None:
+        return None
+    if graph.target(branch.operands[0].name, branch.line) != block.index:
+        return None
+    if any(block.start <= at < block.end for at in graph.function.nounroll):
+        return None
+    if any(
+        i.opcode in OBSTACLES
+        or (i.opcode in ("div", "sqrt", "rcp") and "rn" in i.modifiers)
+        or "volatile" in i.modifiers
+        for i in body
+    ):
+        return None
+    if sum(_weight(i) for i in body) > LARGEST_BODY:
+        return None
+    writers: dict[int, list[int]] = {}
+    for place, i in enumerate(body):
+        for operand in i.operands[: destination_count(i)]:
+            if isinstance(operand, Reg):
+                writers.setdefault(operand.slot, []).append(place)
+    test = writers.get(branch.predicate.slot, [])
+    if len(test) != 1 or body[test[0]].opcode != "setp" or body[test[0]].pair:
+        return None
+    setp = body[test[0]]
+    if len(setp.modifiers) != 2 or setp.modifiers[1] not in ("s32", "u32", "s64", "u64", "b32"):
+        return None
+    left, right = setp.operands[1], setp.operands[2]
+    compare = setp.modifiers[0]
+    if branch.predicate.negated:
+        compare = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne"}.get(compare)
+    if not isinstance(left, Reg) or compare not in ("lt", "le", "gt", "ge", "ne"):
+        return None
+    if isinstance(right, Reg) and right.slot in writers:
+        return None
+    return _find_step(block, body, writers, left, right, compare, setp, test[0])
+
+
+def _find_step(block, body, writers, left, right, compare, setp, test) -> CountedLoop | None:
+    """The counter is stepped by a constant, before or after the comparison, perhaps by a copy."""
+    places = writers.get(left.slot, [])
+    if len(places) != 1:
+        return None
+    stepped = body[places[0]]
+    if stepped.opcode not in ("add", "sub") or stepped.predicate is not None:
+        return None
+    source, amount = stepped.operands[1], stepped.operands[2]
+    if not isinstance(source, Reg) or not isinstance(amount, Imm):
+        return None
+    step = int(amount.value) * (-1 if stepped.opcode == "sub" else 1)
+    if step == 0:
+        return None
+    counter = left
+    if source.slot != left.slot:
+        # next = i + step; …; i = next
+        copies = [
+            i
+            for i in body
+            if i.opcode == "mov"
+            and isinstance(i.operands[0], Reg)
+            and isinstance(i.operands[1], Reg)
+            and i.operands[0].slot == source.slot
+            and i.operands[1].slot == left.slot
+        ]
+        if len(copies) != 1 or len(writers.get(source.slot, [])) != 1:
+            return None
+        counter = source
+    return CountedLoop(
+        block.index, counter, step, compare, setp.modifiers[1][0] != "u", right, setp,
+        places[0] < test,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""A chapter's cells as HTML: prose, code, formulas, outputs, widgets."""

@@ -1,0 +1,1 @@
+"""Decks, reading pages and the site, with their scripts, styles and templates."""

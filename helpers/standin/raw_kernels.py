@@ -1,0 +1,390 @@
+"""`RawKernel` and `RawModule` on the simulator, called as CuPy's are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import missing
+from .arrays import ndarray
+from .runtime import ATTRIBUTES
+
+_counting = False
+
+
+@contextlib.contextmanager
+def counting(on: bool = True) -> Iterator[None]:
+    """Whether kernels launched inside the block are counted; they are not by default.
+
+    A counted launch takes a few times as long. Its counts are in `kernel.report` afterwards.
+    """
+    global _counting
+    before, _counting = _counting, on
+    try:
+        yield
+    finally:
+        _counting = before
+
+
+class RawKernel:
+    """A kernel from CUDA C, compiled when it is first needed.
+
+    `report` is what the simulator says about the last launch, or None before the first; it has
+    counters only for a launch under `helpers.device.counting()`. CuPy's kernels have no `report`.
+
+    Args:
+        code: the source.
+        name: the kernel's name in it.
+        options: NVRTC's options, a tuple of strings.
+        backend: `nvrtc`.
+
+    Raises:
+        TypeError: an argument of another type.
+        ValueError: another backend, which the simulator does not have.
+    """
+
+    # As in CuPy, a mistyped attribute cannot be set.
+    __slots__ = (
+        "__name__",
+        "_carveout",
+        "_max_dynamic",
+        "backend",
+        "code",
+        "name",
+        "options",
+        "report",
+    )
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        *,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool | None = None,
+    ):
+        _check_source(code, options, backend)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, not {type(name).__name__}")
+        for given, what in (
+            (translate_cucomplex, "translate_cucomplex"),
+            (enable_cooperative_groups, "enable_cooperative_groups"),
+            (jitify, "jitify"),
+        ):
+            if given:
+                raise ValueError(f"the simulator has no {what}")
+        self.code = code
+        self.name = self.__name__ = name
+        self.options = options
+        self.backend = backend
+        self.report = None
+        self._max_dynamic: int | None = None  # None: what is left of 48 KB
+        self._carveout = -1
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: tuple,
+        *,
+        shared_mem: int = 0,
+        stream=None,
+    ) -> None:
+        """Run the kernel.
+
+        Args:
+            grid, block: blocks, and threads of a block, along x, y and z. As in CuPy, missing and
+                non-positive entries count as 1.
+            args: device arrays and scalars. A Python int goes in as a 64-bit integer and a float
+                as a double, so say `np.int32(n)` and `np.float32(x)` where the kernel has those.
+            shared_mem: bytes of dynamic shared memory a block.
+            stream: accepted as in CuPy; the launch has ended on return.
+
+        Raises:
+            TypeError: args, a grid or a block of another type, or an argument that is neither a
+                device array nor a scalar.
+            OverflowError: a whole number beyond 64 bits.
+            SimulatorError: the source does not compile, or the launch is refused or stopped.
+        """
+        from helpers import simulator
+
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(
+                f"args of {self.name} must be a tuple such as (a, n), or (a,) for one, not of type "
+                f"{type(args).__name__}."
+            )
+        self.report = simulator.launch(
+            self.code,
+            self.name,
+            _extent("grid", grid),
+            _extent("block", block),
+            tuple(_argument(self.name, n, a) for n, a in enumerate(args)),
+            options=self.options,
+            shared_mem=shared_mem,
+            count=_counting,
+            max_dynamic_shared=self._max_dynamic,
+        )
+
+    def compile(self, log_stream=None) -> None:
+        """Compile now; `log_stream.write` gets the compiler's messages."""
+        compiled, _ = self._program()
+        if log_stream is not None:
+            log_stream.write(compiled.log)
+
+    def _program(self):
+        """(what the compiler gave, the parsed PTX of this kernel's module)."""
+        from helpers.simulator.compile.compiler import compile_ptx
+        from helpers.simulator.launch import prepare
+
+        compiled = compile_ptx(self.code, self.options)
+        compiled.entry(self.name)
+        return compiled, prepare(compiled).module
+
+    def _function(self):
+        compiled, module = self._program()
+        return module.functions[compiled.entry(self.name)], module
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        """All attributes below by name; -1 where only a GPU's assembler knows the value."""
+        names = (
+            "max_threads_per_block shared_size_bytes const_size_bytes local_size_bytes num_regs "
+            "ptx_version binary_version cache_mode_ca max_dynamic_shared_size_bytes "
+            "preferred_shared_memory_carveout"
+        )
+        return {name: getattr(self, name) for name in names.split()}
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Threads a block may have: 1,024 or what `__launch_bounds__` says."""
+        function, _ = self._function()
+        return function.bounds.get("maxntid", ATTRIBUTES["MaxThreadsPerBlock"])
+
+    @property
+    def shared_size_bytes(self) -> int:
+        """Static shared memory of a block, in bytes."""
+        function, module = self._function()
+        return _bytes_in("shared", function, module)
+
+    @property
+    def const_size_bytes(self) -> int:
+        """Constant memory of the module, in bytes."""
+        function, module = self._function()
+        return _bytes_in("const", function, module)
+
+    @property
+    def local_size_bytes(self) -> int:
+        """Local memory of a thread as the PTX has it, in bytes; spilled registers come on top."""
+        function, module = self._function()
+        return _bytes_in("local", function, module)
+
+    @property
+    def num_regs(self) -> int:
+        """-1: `ptxas` decides on registers, and only a GPU's driver runs it."""
+        return -1
+
+    @property
+    def ptx_version(self) -> int:
+        """The PTX architecture, 10·major + minor."""
+        return 90
+
+    @property
+    def binary_version(self) -> int:
+        """The architecture that the counts are for, 10·major + minor."""
+        return 90
+
+    @property
+    def cache_mode_ca(self) -> int:
+        """Whether `-Xptxas -dlcm=ca` was given: 0."""
+        return 0
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Dynamic shared memory that a launch may ask for, in bytes.
+
+        It starts as what static shared memory leaves of 48 KB; set it for more, up to 227 KB.
+
+        Raises:
+            TypeError: on setting it to anything but a whole number.
+            SimulatorError: of kind `launch`, on setting it above what a block can have.
+        """
+        if self._max_dynamic is not None:
+            return self._max_dynamic
+        return ATTRIBUTES["MaxSharedMemoryPerBlock"] - self.shared_size_bytes
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        from helpers.simulator.errors import SimulatorError
+
+        static = self.shared_size_bytes
+        most = ATTRIBUTES["MaxSharedMemoryPerBlockOptin"] - static
+        if not isinstance(size, (int, np.integer)):
+            raise TypeError(
+                f"max_dynamic_shared_size_bytes of {self.name} is a whole number of bytes, not "
+                f"{size!r}."
+            )
+        if not 0 <= size <= most:
+            raise SimulatorError(
+                "launch",
+                f"max_dynamic_shared_size_bytes of {self.name} can be 0 to {most:,} bytes "
+                f"({static:,} of a block's {most + static:,} are static), not {size:,}.",
+            )
+        self._max_dynamic = int(size)
+
+    @property
+    def preferred_shared_memory_carveout(self) -> int:
+        """Percentage of L1 to use as shared memory, -1 for the driver's choice; no effect here."""
+        return self._carveout
+
+    @preferred_shared_memory_carveout.setter
+    def preferred_shared_memory_carveout(self, percentage: int) -> None:
+        if not isinstance(percentage, (int, np.integer)) or not -1 <= percentage <= 100:
+            raise ValueError(
+                f"preferred_shared_memory_carveout of {self.name} is -1 or 0 to 100, not "
+                f"{percentage!r}."
+            )
+        self._carveout = int(percentage)
+
+    def __getattr__(self, name):
+        found = getattr(type(self), name, None)
+        if isinstance(found, property):  # which has raised an AttributeError itself
+            return found.fget(self)
+        raise missing.unknown("RawKernel", name, dir(type(self)))
+
+
+class RawModule:
+    """Several kernels from one source.
+
+    Args:
+        code: the source. `path`, CuPy's way to load a compiled file, is not simulated.
+        options: NVRTC's options, a tuple of strings.
+        backend: `nvrtc`.
+        name_expressions: CuPy's way to make instances of template kernels; not simulated.
+    """
+
+    def __init__(
+        self,
+        *,
+        code: str | None = None,
+        path: str | None = None,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        name_expressions=None,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool | None = None,
+    ):
+        if (code is None) == (path is None):
+            raise TypeError("Exactly one of code and path must be given.")
+        if code is None:
+            raise ValueError("the simulator compiles CUDA C; it cannot load a cubin or PTX file")
+        self._settings = {
+            "translate_cucomplex": translate_cucomplex,
+            "enable_cooperative_groups": enable_cooperative_groups,
+            "jitify": jitify,
+        }
+        _check_source(code, options, backend)
+        self.code = code
+        self.options = options
+        self.backend = backend
+        if name_expressions:
+            raise ValueError(
+                "the simulator makes no instances of template kernels: write "
+                'extern "C" __global__ kernels that call the template'
+            )
+
+    def get_function(self, name: str) -> RawKernel:
+        """The kernel with this name, or of this name expression.
+
+        Raises:
+            SimulatorError: the source does not compile or has no such kernel.
+        """
+        kernel = RawKernel(self.code, name, self.options, self.backend, **self._settings)
+        kernel.compile()
+        return kernel
+
+    def compile(self, log_stream=None) -> None:
+        """Compile now; `log_stream.write` gets the compiler's messages."""
+        from helpers.simulator.compile.compiler import compile_ptx
+
+        compiled = compile_ptx(self.code, self.options)
+        if log_stream is not None:
+            log_stream.write(compiled.log)
+
+    def __getattr__(self, name):
+        raise missing.unknown("RawModule", name, dir(type(self)))
+
+
+def _check_source(code: str, options: tuple[str, ...], backend: str) -> None:
+    if not isinstance(code, str):
+        raise TypeError(f"code must be a string of CUDA C, not {type(code).__name__}")
+    if not isinstance(options, tuple):
+        raise TypeError(
+            f"options must be a tuple of strings such as ('-DTILE=8',), not a "
+            f"{type(options).__name__}"
+        )
+    for option in options:
+        if not isinstance(option, str):
+            raise TypeError(
+                f"options must be strings; {option!r} is of type {type(option).__name__}"
+            )
+    if backend != "nvrtc":
+        raise ValueError(f"the simulator compiles with nvrtc alone, not with {backend}")
+
+
+def _extent(what: str, given: tuple[int, ...]) -> tuple[int, int, int]:
+    if not isinstance(given, tuple):
+        raise TypeError(
+            f"{what} must be a tuple such as (4, 1), not {given!r} of type {type(given).__name__}"
+        )
+    if not all(isinstance(n, (int, np.integer)) for n in given):
+        raise TypeError(f"{what} must be a tuple of whole numbers, not {given!r}: divide with //.")
+    x, y, z = (max(1, int(n)) for n in (*given, 1, 1, 1)[:3])
+    return x, y, z
+
+
+def _argument(kernel: str, position: int, value: Any) -> Any:
+    """One argument as the simulator takes it: a NumPy array for a pointer, a NumPy scalar."""
+    if isinstance(value, ndarray):
+        host = value.view(np.ndarray)  # a pointer, be it to a single number
+        return host.reshape(1) if host.ndim == 0 else host
+    if isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.size == 1:  # a struct, say, passed by value
+            return value.reshape(-1)[0]
+        raise TypeError(
+            f"argument {position} of {kernel} is a NumPy array of shape {value.shape}, and a "
+            "kernel reads device memory: pass cp.asarray(x)."
+        )
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise OverflowError(f"argument {position} of {kernel} does not fit into 64 bits.")
+        return np.uint64(value) if value >= 2**63 else np.int64(value)
+    if isinstance(value, float):
+        return np.float64(value)
+    if isinstance(value, complex):
+        return np.complex128(value)
+    if value is None:
+        return np.uint64(0)  # a null pointer
+    raise TypeError(
+        f"argument {position} of {kernel} is of type {type(value).__name__}: a kernel takes "
+        "device arrays and numbers."
+    )
+
+
+def _bytes_in(space: str, function, module) -> int:
+    """Bytes of the variables of a state space, each at a multiple of its alignment."""
+    size = 0
+    for variable in (*module.variables.values(), *function.variables.values()):
+        if variable.space == space:
+            size = -(-size // variable.align) * variable.align + variable.size
+    return size

@@ -1,0 +1,142 @@
+"""What chapters 08 and 09 say in words, against the recording and against runs of the kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.kernels import load_kernel
+from helpers.measure.flash_times import LARGE
+from helpers.measure.profile import stalls
+from helpers.measure.recorded.flash_recording import load_flash
+from helpers.problem.attention import relative_error
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
+from helpers.problem.flash_inputs import flops, make_inputs, reference
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+RATES = load_flash().tflops[LARGE]
+METRICS = {name: load_flash().profile(name).metrics for name in (
+    "flash_baseline", "flash_swizzled", "FlashAttention-2")}  # fmt: skip
+
+
+def prose(chapter: str) -> str:
+    """The chapter's text on one line."""
+    cells = json.loads((NOTEBOOKS / f"{chapter}.ipynb").read_text("utf-8"))["cells"]
+    return " ".join(" ".join("".join(cell["source"]).split()) for cell in cells)
+
+
+def shares(name: str) -> dict[str, float]:
+    found = stalls(METRICS[name])
+    return {reason: cycles / sum(found.values()) for reason, cycles in found.items()}
+
+
+def test_the_step_and_what_is_left():
+    text = prose("09_swizzling")
+    assert "five times as fast" in text and 4.5 < RATES["swizzled"] / RATES["baseline"] < 5.7
+    assert "seven tenths of FlashAttention-2" in text
+    assert 0.65 < RATES["swizzled"] / RATES["FlashAttention-2"] < 0.75
+    assert "about 240 registers" in text
+    for name in ("flash_baseline", "flash_swizzled"):
+        assert METRICS[name]["launch__registers_per_thread"] == pytest.approx(240, abs=10)
+    assert RATES["early V"] > 1.05 * RATES["swizzled"] < RATES["B_C 128"]
+
+
+def test_a_twentieth_of_the_tensor_cores():
+    assert "a twentieth" in prose("08_flash_attention")
+    assert RATES["baseline"] / 989 == pytest.approx(1 / 20, abs=0.005)
+
+
+def test_the_banks_explain_the_baseline():
+    """Wavefronts of a small simulated run, one a cycle on each multiprocessor, against TFLOPS."""
+    bounds = {}
+    for rung in (FLASH_BASELINE, FLASH_SWIZZLED):
+        _, (report,) = rung.simulate(*make_inputs(1, 1, 128, 128))
+        waves = sum(report.counters[f"shared_{k}_wavefronts"] for k in ("load", "store"))
+        m = METRICS[rung.name]
+        cycles = m["launch__sm_count"] * m["gpc__cycles_elapsed.avg.per_second"]
+        bounds[rung.name] = cycles * flops(1, 1, 128, 128) / waves / 1e12
+    assert 0.85 < RATES["baseline"] / bounds["flash_baseline"] < 1
+    assert RATES["swizzled"] / bounds["flash_swizzled"] < 0.75
+
+
+def test_what_warps_wait_for():
+    text = prose("08_flash_attention")
+    assert "Nearly nine cycles of ten" in text
+    assert 0.85 < shares("flash_baseline")["short_scoreboard"] < 0.9
+    assert "a warp waits 27 cycles here; in FlashAttention-2, 3." in text
+    assert round(sum(stalls(METRICS["flash_baseline"]).values())) == 27
+    assert round(sum(stalls(METRICS["FlashAttention-2"]).values())) == 3
+    after = prose("09_swizzling")
+    assert "from 24 cycles an instruction to 1" in after
+    assert round(stalls(METRICS["flash_baseline"])["short_scoreboard"]) == 24
+    assert round(stalls(METRICS["flash_swizzled"])["short_scoreboard"]) == 1
+    largest = max(shares("flash_swizzled"), key=shares("flash_swizzled").get)
+    assert largest == "long_scoreboard" and "the largest is **long scoreboard**" in after
+
+
+def test_how_busy_the_pipes_are():
+    pipe = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+    tensor = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+    before, after = METRICS["flash_baseline"], METRICS["flash_swizzled"]
+    assert before[pipe] > 90 and before[tensor] < 10
+    # "four cycles of ten, where they had been one of thirteen", "40 % of the time"
+    assert after[tensor] == pytest.approx(40, abs=3) and before[tensor] == pytest.approx(7.7, abs=1)
+
+
+def test_no_more_instructions_over_many_tiles():
+    name = "smsp__inst_executed.sum"
+    ratio = METRICS["flash_swizzled"][name] / METRICS["flash_baseline"][name]
+    assert ratio == pytest.approx(1, abs=0.02)
+
+
+def test_the_padded_tiles_would_take_51_kilobytes():
+    launch = FLASH_BASELINE.launch_of(*make_inputs(1, 1, 64, 128), np.zeros((1, 1, 64, 128), "f2"))
+    padding = (64 + 2 * 64) * 16
+    assert launch.shared_mem == 48 * 1024 and padding == 3 * 1024
+
+
+def test_swizzling_changes_no_bit():
+    arrays = make_inputs(2, 1, 100, 64, seed=5)
+    before, _ = FLASH_BASELINE.simulate(*arrays, count=False)
+    after, _ = FLASH_SWIZZLED.simulate(*arrays, count=False)
+    np.testing.assert_array_equal(before, after)
+
+
+def run_changed(rung, n, *changes):
+    """Relative error and report of a rung's kernel with some text replaced."""
+    arrays = make_inputs(1, 1, n, 128)
+    launch = rung.launch_of(*arrays, np.zeros_like(arrays[0]))
+    k = load_kernel(rung.file, rung.entry)
+    for old, new in changes:
+        assert old in k.code
+        k.code = k.code.replace(old, new)
+    from helpers import simulator
+
+    args = list(launch.args)
+    numbers = [
+        np.dtype(a.dtypes[0]).type(v) for a, v in zip(k.arguments[4:], args[4:], strict=True)
+    ]
+    report = simulator.launch(
+        k.code, k.entry, launch.grid, launch.block, (*args[:4], *numbers), options=k.options,
+        shared_mem=launch.shared_mem, max_dynamic_shared=launch.shared_mem,
+    )  # fmt: skip
+    return relative_error(args[3], reference(*arrays)), report.counters
+
+
+def test_a_missing_correction_shows_from_the_second_tile_on():
+    changes = [(f"r_O[m][j][2 * h{i}] *= correction;", "") for i in ("", " + 1")]
+    assert run_changed(FLASH_BASELINE, 64, *changes)[0] < 1e-3
+    assert run_changed(FLASH_BASELINE, 65, *changes)[0] > 0.01
+    assert run_changed(FLASH_BASELINE, 128, *changes)[0] > 0.1
+
+
+def test_half_a_swizzle_and_one_that_is_forgotten():
+    error, counters = run_changed(FLASH_SWIZZLED, 128, ("row % 8", "row % 4"))
+    assert error < 1e-3 and counters["shared_load_bank_conflicts"] == 4608
+    place = "s_K + place(8 * j + lane % 16, 2 * k + lane / 16)"
+    plain = "s_K + (8 * j + lane % 16) * HEAD_DIM + 8 * (2 * k + lane / 16)"
+    error, counters = run_changed(FLASH_SWIZZLED, 128, (place, plain))
+    assert error > 0.5 and counters["shared_load_bank_conflicts"] == 14336

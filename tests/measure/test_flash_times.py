@@ -1,0 +1,136 @@
+"""The FlashAttention kernels' table of TFLOPS, its chart, and their bench."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from recorded.flash_cases import RUNGS
+
+from helpers import device, timing
+from helpers.bench import sweep
+from helpers.bench.flash_bench import flash_problem
+from helpers.figures.pictures.flash_chart import flash_chart
+from helpers.measure import flash_times as flash_module
+from helpers.measure.flash_times import LARGE, FlashTimes, flash_times
+from helpers.measure.recorded.flash_recording import load_flash
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
+
+without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
+
+
+@without_gpu
+def test_recorded_rates_stand_alone():
+    times = flash_times(variants=["early V"])
+    stored = load_flash().tflops[LARGE]
+    names = ["baseline", "swizzled", "early V", "FlashAttention-2", "cuDNN"]
+    assert [row[1] for row in times.rows] == names
+    for gpu, name, tflops, share, ms in times.rows:
+        assert gpu == "NVIDIA H200, recorded"
+        assert tflops == f"{stored[name]:.0f}"
+        assert float(share) == pytest.approx(stored[name] / stored["FlashAttention-2"], abs=0.005)
+        # 4 b h n² d operations
+        assert float(ms) == pytest.approx(4 * 64 * 4096**2 * 128 / stored[name] / 1e9, abs=0.005)
+    assert times.measured == {} and times.recorded == {n: stored[n] for n in names}
+    assert times.note.startswith(timing.NO_TIMES) and "n = 4,096, d = 128" in times.note
+    assert [row[1] for row in flash_times("flash_baseline").rows][:2] == [
+        "baseline",
+        "FlashAttention-2",
+    ]
+
+
+@without_gpu
+def test_a_size_that_nobody_recorded():
+    times = flash_times(shape=(1, 1, 64, 64))
+    assert times.rows == [] and times.note == timing.NO_TIMES
+    with pytest.raises(ValueError, match="no times"):
+        times.chart()
+
+
+def test_what_is_measured_comes_first():
+    times = FlashTimes(
+        (1, 2, 64, 64), "a GPU", {"baseline": 2.0, "FlashAttention-2": 8.0},
+        ("another", {"baseline": 1.0}, "measured so"), ["A note."], 5,
+    )  # fmt: skip
+    assert times.rates() == ("a GPU", {"baseline": 2.0, "FlashAttention-2": 8.0})
+    assert [row[:4] for row in times.rows] == [
+        ("a GPU", "baseline", "2", "0.25"),
+        ("a GPU", "FlashAttention-2", "8", "1.00"),
+        ("another, recorded", "baseline", "1", ""),
+    ]
+    assert "median of 5 samples" in times.note and times.note.endswith("A note.")
+
+
+def test_samples_are_taken_in_rounds(monkeypatch):
+    """Each kernel as often as fills a sample, one after the other, and the first round not kept."""
+    taken, made = [], []
+
+    def between(cp, launch, launches, host):
+        taken.append((launch(), launches))
+        return {"a": 2.0, "b": 40.0}[taken[-1][0]] + 0.1 * len(taken)
+
+    monkeypatch.setattr(timing, "_between_events", between)
+    launches = {name: (lambda name=name: made.append(name) or name) for name in "ab"}
+    times = flash_module._interleaved(launches, 3)
+    assert taken[:2] == [("a", 1), ("b", 1)]  # how long one takes
+    assert taken[2:] == [("a", round(20 / 2.1)), ("b", 1)] * 4
+    # Samples 5, 7 and 9 are a's after its warm-up, 6, 8 and 10 are b's.
+    assert times == pytest.approx({"a": 2.7, "b": 40.8})
+
+
+def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
+    """As far as it goes without a GPU: what is launched, and what is said where PyTorch is not."""
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(device, "name", lambda: "a GPU")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(timing, "_between_events", lambda cp, launch, launches, host: 0.5)
+    times = flash_times(shape=(1, 1, 16, 64), samples=1)
+    assert times.measured == pytest.approx(
+        {name: 4 * 16 * 16 * 64 / 0.5e-3 / 1e12 for name in ("baseline", "swizzled")}
+    )
+    assert "PyTorch cannot be timed here" in times.note
+    assert [row[0] for row in times.rows] == ["a GPU"] * 2
+
+
+def test_no_such_rung():
+    with pytest.raises(ValueError, match="no rung 'swizzled'"):
+        flash_times("swizzled")
+
+
+def test_the_chart_names_its_bars():
+    chart = flash_chart("a GPU", {"baseline": 46.4, "cuDNN": 650.0})
+    assert chart.label == "TFLOPS on a GPU: baseline 46, cuDNN 650."
+    assert ">46<" in chart.svg() and ">cuDNN<" in chart.svg()
+    with pytest.raises(ValueError, match="no rates"):
+        flash_chart("a GPU", {})
+
+
+@pytest.mark.parametrize("rung", RUNGS.values(), ids=lambda rung: rung.name)
+def test_the_bench_runs_and_refuses(rung):
+    found = sweep(
+        rung.file,
+        {"B_R": [32, 64], "WARPS": [2], "HEAD_DIM": [64], "ELEMENT": ["half", "nv_bfloat16"]},
+        rung.entry,
+        flash_problem(rung),
+        n=[70, 128],
+        time=False,
+    )
+    by_setting = {(r["settings"]["B_R"], r["settings"]["ELEMENT"]): r for r in found}
+    for b_r in (32, 64):
+        assert by_setting[b_r, "half"]["status"] == "right"
+        assert "take half for ELEMENT" in str(by_setting[b_r, "nv_bfloat16"])
+
+
+def test_the_bench_tells_what_does_not_go_together():
+    (found,) = sweep(
+        FLASH_SWIZZLED.file, {"B_R": [16]}, FLASH_SWIZZLED.entry, flash_problem(FLASH_SWIZZLED),
+        n=[128], time=False,
+    )  # fmt: skip
+    assert found["status"] == "refused" and "no multiple of 16 * WARPS" in str(found)
+
+
+@pytest.mark.gpu
+def test_rates_of_this_gpu():
+    times = flash_times(shape=(1, 16, 2048, 128), samples=3)
+    assert times.measured["swizzled"] > 2 * times.measured["baseline"] > 0
+    assert FLASH_BASELINE.name not in times.measured

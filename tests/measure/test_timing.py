@@ -1,0 +1,150 @@
+"""Times: measured by events on a GPU, recorded ones or a sentence where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import cp, device, timing
+from helpers.measure import recorded
+from helpers.measure.recorded import Recorded
+from helpers.measure.tables import Table, size_of
+
+TIMES = {"scaled_dot_product": {256: 0.0123, 1024: 0.5}, "softmax": {256: 0.25, 1024: 20.0}}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    recorded.save("naive", Recorded("NVIDIA H200", "median of five", TIMES), tmp_path)
+    return tmp_path
+
+
+def never(N):
+    pytest.fail("Nothing is launched without a GPU.")
+
+
+without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
+
+
+def test_recorded_times_come_back(stored):
+    assert recorded.load("naive", stored) == Recorded("NVIDIA H200", "median of five", TIMES)
+    assert recorded.load("other", stored) is None
+
+
+@without_gpu
+def test_the_simulator_is_never_timed():
+    with pytest.raises(RuntimeError, match="has no milliseconds"):
+        timing.measure(lambda: None)
+
+
+@without_gpu
+def test_without_recorded_times_there_is_a_sentence(tmp_path):
+    times = timing.sweep(never, [256], recorded="absent", folder=tmp_path)
+    assert times.rows == []
+    assert repr(times) == (
+        "A simulated run has no milliseconds: it counts what a kernel does, and only a GPU can be "
+        "timed. No recorded times of a GPU are here either."
+    )
+    assert "<table" not in times._repr_html_()
+
+
+@without_gpu
+def test_recorded_times_are_named(stored):
+    times = timing.sweep(never, [256], recorded="naive", folder=stored)
+    assert times.measured == {}
+    assert times.headings == ("GPU", "kernel", "N = 256", "N = 1,024")
+    assert times.rows == [
+        ("NVIDIA H200, recorded", "scaled_dot_product", "0.0123", "0.500"),
+        ("NVIDIA H200, recorded", "softmax", "0.250", "20.0"),
+        ("NVIDIA H200, recorded", "all", "0.262", "20.5"),
+    ]
+    assert times.note.startswith("A simulated run has no milliseconds")
+    assert times.note.endswith("Milliseconds: median of five.")
+
+
+def test_measured_times_stand_before_recorded_ones(stored):
+    times = timing.Times("A GPU", {"softmax": {1024: 7.0}}, recorded.load("naive", stored))
+    assert times.rows[0] == ("A GPU", "softmax", "", "7.000")
+    assert times.rows[1][0] == "NVIDIA H200, recorded"
+    assert times.note == f"Milliseconds: {timing.PROTOCOL}."
+
+
+@pytest.mark.gpu
+def test_a_longer_kernel_takes_longer():
+    code = """extern "C" __global__ void spin(long long cycles, int* done) {
+        const long long start = clock64();
+        while (clock64() - start < cycles) {
+        }
+        *done = 1;
+    }"""
+    spin, done = cp.RawKernel(code, "spin"), cp.zeros(1, dtype=cp.int32)
+    # At 1 to 2 GHz 200,000 cycles are 0.1 to 0.2 ms; a launch's own time is some µs.
+    short, long = (
+        timing.measure(lambda n=n: spin((1,), (1,), (np.int64(n), done)), samples=5)
+        for n in (200_000, 1_000_000)
+    )
+    assert 0.08 < short < 0.3
+    assert long / short == pytest.approx(5, rel=0.15)
+
+
+@pytest.mark.gpu
+def test_sweep_measures_on_this_gpu():
+    def launches(N):
+        x = cp.zeros(N, dtype=cp.float32)
+        return {"fill": lambda: x.fill(1)}
+
+    times = timing.sweep(launches, [1000, 2000])
+    assert set(times.measured["fill"]) == {1000, 2000}
+    assert all(time > 0 for time in times.measured["fill"].values())
+    assert times.rows[0][0] == device.name()
+
+
+# ------------------------------------------------------------------ tables
+
+
+def test_a_table_sets_numbers_right_and_text_left():
+    table = Table(["kernel", "sectors"], [("softmax", 1_234_567), ("pv", 2.5)], "A note.")
+    assert repr(table).splitlines() == [
+        "kernel     sectors",
+        "softmax  1,234,567",
+        "pv             2.5",
+        "A note.",
+    ]
+    html = table._repr_html_()
+    assert '<td class="kt-text">softmax</td><td>1,234,567</td>' in html
+    assert '<p class="kernel-note">A note.</p>' in html
+    signed = Table(["schedule", "S"], [("warps", "-1.92"), ("lockstep", "nan"), ("other", "−3")])
+    assert repr(signed).splitlines()[1:] == [
+        "warps     -1.92",
+        "lockstep    nan",
+        "other        −3",
+    ]
+
+
+def test_a_table_escapes_and_refuses():
+    html = Table(["x"], [("a < b",)])._repr_html_()
+    assert '<td class="kt-text">a &lt; b</td>' in html
+    with pytest.raises(ValueError, match="2 values and there are 1 headings"):
+        Table(["x"], [(1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (3 * 2**19, "1.5 MiB"),
+     (1000 * 2**20, "1000 MiB"), (2**35, "32 GiB"), (2**42, "4 TiB")],
+)  # fmt: skip
+def test_bytes_in_words(amount, words):
+    assert size_of(amount) == words
+
+
+# The flash kernels' file has a form and tests of its own.
+TIMED = [p for p in sorted(recorded.FOLDER.glob("*.json")) if p.stem != "h200_flash"]
+
+
+@pytest.mark.parametrize("path", TIMED, ids=lambda path: path.stem)
+def test_recorded_files_are_complete(path):
+    """Every launch at every size, from a named GPU, by a protocol that is told."""
+    stored = recorded.load(path.stem)
+    assert stored.device.startswith("NVIDIA") and "median" in stored.protocol
+    sizes = {tuple(times) for times in stored.milliseconds.values()}
+    assert len(sizes) == 1 and all(min(t.values()) > 0 for t in stored.milliseconds.values())

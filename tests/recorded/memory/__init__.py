@@ -1,0 +1,1 @@
+"""Cases about memory: patterns of accesses, and programs of several."""

@@ -1,0 +1,68 @@
+"""Pages to read, and what chapters say of themselves for the course's page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+from site_pages import Tags
+from test_slides import code, markdown, new_output, taken_apart
+
+from helpers.slides.pages.course import course
+from helpers.slides.pages.page import reading_page
+from helpers.slides.pages.sections import sections
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_the_teachers_table_gives_the_minutes_that_the_chapters_give():
+    row = re.compile(r"^\| (\d\d) [^|]*\| (\d+) min \| (?:(\d+) min|–) \|", re.M)
+    told = row.findall((ROOT / "TEACHING.md").read_text("utf-8"))
+    said = {path.stem[:2]: course(nbformat.read(path, as_version=4)) for path in NOTEBOOKS}
+    assert {number: (int(own), int(more or 0)) for number, own, more in told} == {
+        number: (one.minutes, one.exercises) for number, one in said.items()
+    }
+    for path, one in zip(NOTEBOOKS, said.values(), strict=True):
+        assert re.fullmatch(r"[A-Z][^.]{20,110}\.", one.goal), (path.stem, one.goal)
+
+
+def test_headings_go_down_one_level_at_a_time_and_each_has_an_address_of_its_own(tmp_path):
+    made = taken_apart(
+        tmp_path,
+        markdown("#### Deep\n\nWords.\n\n###### Deeper\n\nMore."),
+        markdown("## Run"),
+        markdown("# Walk\n\n### Run"),
+        markdown("goes on", "subslide"),
+        markdown(r"## See: $\sqrt d$ & `a[i]`"),
+    )
+    parts = sections(made)
+    assert [(one.level, one.anchor, one.name) for one in parts] == [
+        (1, "", "Deep"),
+        (2, "run", "Run"),
+        (2, "walk", "Walk"),
+        (2, "see-sqrt-d-a-i", "See: √d & a[i]"),
+    ]
+    assert "goes on" in parts[2].words
+    page = Tags(reading_page(made))
+    assert page.headings == [1, 2, 2, 2, 3, 2] and "run-2" in page.ids
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_an_exercise_is_shown_with_its_gap_and_without_the_findings_of_an_empty_one(tmp_path):
+    verdict = '<style>.v{}</style><div class="kernel-verdict" role="alert">not yet</div>'
+    made = taken_apart(
+        tmp_path,
+        markdown("# T"),
+        markdown("## Exercise: add"),
+        code("%%kernel x.cu\n// Gap: add.\nint n = 0;", "skip",
+             outputs=[new_output("stream", text="x.cu is written")]),
+        code('check("x")', "skip", outputs=[new_output("execute_result", {"text/html": verdict})]),
+        markdown("<details><summary>Solution</summary>\n\nOne.\n\n</details>", "skip"),
+        whole=True,
+    )  # fmt: skip
+    html = reading_page(made)
+    assert '<i class="c">// Gap: add.</i>' in html and '<i class="k">int</i>' in html
+    assert "x.cu is written" not in html and "not yet" not in html and 'role="alert"' not in html
+    assert "In the notebook this says" in html and "<summary>Solution</summary>" in html

@@ -1,0 +1,266 @@
+"""Times of the ladder on a GPU, with PyTorch's own attention beside it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from helpers.problem.attention import TOLERANCE, make_inputs, relative_error
+from helpers.problem.ladder import LADDER
+
+from . import ladder_cases as cases
+from .ladder_cases import KERNELS, say
+
+PROTOCOL = (
+    "median of the samples, taken in turn with those of all others after a warm-up, each between two events around "
+    "enough launches to take about two milliseconds; compilation and allocation are outside"
+)
+SAMPLE_MS = 2.0
+MOST_LAUNCHES = 120  # a stream queues about a thousand kernels before the host has to wait
+
+# Keeps the GPU busy while the host queues the launches behind it, so that the events enclose the kernels and not the
+# host's work between them.
+WAIT = r"""
+extern "C" __global__ void wait(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+"""
+
+
+class Clock:
+    """Times what queues work on CuPy's current stream, in samples."""
+
+    def __init__(self):
+        import cupy as cp
+
+        self.cp = cp
+        self.wait = cp.RawKernel(WAIT, "wait")
+        self.wait((1,), (1,), (np.int64(1),))
+
+    def plan(self, launch: Callable[[], object]) -> tuple[int, float]:
+        """Warm up; (launches in a sample, seconds to queue one)."""
+        for _ in range(3):
+            launch()
+        self.cp.cuda.Device().synchronize()
+        host = time.perf_counter()
+        launch()
+        host = time.perf_counter() - host
+        self.cp.cuda.Device().synchronize()
+        once = self.sample(launch, 1, host)
+        once = self.sample(launch, 5, host) if once < 1 else once
+        return max(1, min(MOST_LAUNCHES, round(SAMPLE_MS / max(once, 1e-4)))), host
+
+    def sample(self, launch: Callable[[], object], launches: int, host: float) -> float:
+        """Milliseconds of one of `launches` in a row."""
+        start, end = self.cp.cuda.Event(), self.cp.cuda.Event()
+        # Two cycles a nanosecond is more than the GPU makes; twice the host's time, as it varies.
+        cycles = np.int64(min(2 * host * launches, 0.05) * 2e9)
+        self.wait((1,), (1,), (cycles,))
+        start.record()
+        for _ in range(launches):
+            launch()
+        end.record()
+        end.synchronize()
+        return self.cp.cuda.get_elapsed_time(start, end) / launches
+
+    def samples(self, launches: dict[str, Callable], rounds: int) -> dict[str, list[float]]:
+        """{name: samples}, the rivals in turn, since a GPU's clock changes as it warms up."""
+        plans = {name: self.plan(launch) for name, launch in launches.items()}
+        found: dict[str, list[float]] = {name: [] for name in launches}
+        for _ in range(rounds):
+            for name, launch in launches.items():
+                found[name].append(self.sample(launch, *plans[name]))
+        return found
+
+
+def torch_rivals(N: int, d: int, Q, K, V, expected) -> tuple[dict[str, Callable], dict[str, str]]:
+    """PyTorch's own fp32 attention: {name: call}, and what is wrong with those that are missing."""
+    rivals, problems = {}, {}
+    try:
+        import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except Exception as error:
+        return {}, {"PyTorch": repr(error)}
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    q, k, v = (torch.from_numpy(x).cuda() for x in (Q, K, V))
+    scale = 1 / d**0.5
+
+    def unfused():
+        return torch.softmax((q * scale) @ k.T, dim=-1) @ v
+
+    def fused():
+        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(
+                q[None, None], k[None, None], v[None, None]
+            )
+
+    for name, call in (
+        ("PyTorch, two matmuls and a softmax", unfused),
+        ("PyTorch, memory-efficient attention", fused),
+    ):
+        try:
+            error = relative_error(call().cpu().numpy().reshape(N, d), expected)
+            if not error < 1e-4:
+                raise RuntimeError(f"relative error {error}")
+            rivals[name] = call
+        except Exception as problem:
+            problems[name] = f"{type(problem).__name__}: {problem}"[:300]
+    return rivals, problems
+
+
+def expected_output(N: int, Q, K, V) -> np.ndarray:
+    """O in float64, some rows at a time."""
+    q = Q.astype(np.float64) / np.sqrt(Q.shape[1])
+    k, v = K.astype(np.float64), V.astype(np.float64)
+    parts = []
+    for first in range(0, N, 1024):
+        scores = q[first : first + 1024] @ k.T
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        parts.append(scores @ v / scores.sum(axis=1, keepdims=True))
+    return np.concatenate(parts)
+
+
+def times(out: Path, rounds: int) -> dict:
+    """The ladder at every N, whole and kernel by kernel, with PyTorch's beside it."""
+    import cupy as cp
+    from recorded import gpu
+
+    d, clock = cases.TIMED_D, Clock()
+    whole: dict[str, dict[str, list[float]]] = {}
+    single: dict[str, dict[str, dict[str, list[float]]]] = {}
+    errors: dict[str, dict[str, float]] = {}
+    problems: dict[str, str] = {}
+    for N in cases.TIMED_N:
+        Q, K, V = make_inputs(N, d, seed=N)
+        expected = expected_output(N, Q, K, V)
+        launches: dict[str, Callable] = {}
+        steps: dict[str, dict[str, Callable]] = {}
+        scores = weights = None
+        for name, one in cases.contenders().items():
+            try:
+                prepared = one.prepare(Q, K, V)
+                # One S and one P for all: at N = 16384 each is a GiB.
+                if scores is None:
+                    scores, weights = prepared.arrays["S"], prepared.arrays["P"]
+                prepared.arrays["S"], prepared.arrays["P"] = scores, weights
+                scores.fill(np.nan)
+                weights.fill(np.nan)
+                prepared.launch()
+                error = relative_error(prepared.arrays["O"], expected)
+                errors.setdefault(name, {})[str(N)] = error
+                # rounding errors of a sum grow about as the root of its length
+                if not error < TOLERANCE * max(1, N / 256) ** 0.5:
+                    raise RuntimeError(f"relative error {error}")
+                launches[name] = prepared.launch
+                steps[name] = {
+                    launch.kernel.entry: (lambda p=prepared, one=launch: p.launch_one(one))
+                    for launch in prepared.launches
+                }
+            except Exception as problem:
+                problems[f"{name}, N = {N}"] = f"{type(problem).__name__}: {problem}"[:500]
+        rivals, missing = torch_rivals(N, d, Q, K, V, expected)
+        launches.update(rivals)
+        problems.update({f"{name}, N = {N}": text for name, text in missing.items()})
+        for name, samples in clock.samples(launches, rounds).items():
+            whole.setdefault(name, {})[str(N)] = samples
+        flat = {(n, e): call for n, by_entry in steps.items() for e, call in by_entry.items()}
+        for (name, entry), samples in clock.samples(flat, max(3, rounds // 3)).items():
+            single.setdefault(name, {}).setdefault(entry, {})[str(N)] = samples
+        say(f"N = {N}: " + ", ".join(f"{n} {_ms(whole[n][str(N)])}" for n in launches))
+        for name in steps:
+            print(
+                f"      {name}: "
+                + ", ".join(f"{e} {_ms(single[name][e][str(N)])}" for e in steps[name]),
+                flush=True,
+            )
+        del launches, steps, flat, rivals, scores, weights, prepared
+        cp.get_default_memory_pool().free_all_blocks()
+        about = gpu.describe()
+        data = {
+            "device": about["gpu"],
+            "protocol": PROTOCOL,
+            "milliseconds": _medians(whole),
+            "kernels": {name: _medians(by_entry) for name, by_entry in single.items()},
+            "d": d,
+            "about": {**about, **_torch_version()},
+            "settings": {name: one.values for name, one in cases.contenders().items()},
+            "errors": errors,
+            "problems": problems,
+            "samples": _rounded(whole),
+            "kernel_samples": {name: _rounded(by_entry) for name, by_entry in single.items()},
+        }
+        (out / "h200_ladder.json").write_text(json.dumps(data, indent=1) + "\n")
+    for name, text in problems.items():
+        print(f"    {name}: {text}", flush=True)
+    return data
+
+
+def _ms(samples: list[float]) -> str:
+    return f"{statistics.median(samples):.4g} ms"
+
+
+def _rounded(samples: dict[str, dict[str, list[float]]]) -> dict:
+    return {
+        n: {N: [float(f"{t:.5g}") for t in v] for N, v in s.items()} for n, s in samples.items()
+    }
+
+
+def _medians(samples: dict[str, dict[str, list[float]]]) -> dict:
+    return {
+        n: {N: float(f"{statistics.median(v):.5g}") for N, v in by_n.items()}
+        for n, by_n in samples.items()
+    }
+
+
+def _torch_version() -> dict[str, str]:
+    module = sys.modules.get("torch")
+    return {"torch": module.__version__} if module else {}
+
+
+def sweep(budget: float) -> dict:
+    """Milliseconds of every kernel with every setting of its own, at a small and a large N."""
+    clock, d, found = Clock(), cases.TIMED_D, []
+    end = time.monotonic() + budget
+    for N in (1024, 16384):
+        Q, K, V = make_inputs(N, d, seed=N)
+        arrays = None
+        for one, number in cases.kernel_settings():
+            if time.monotonic() > end:
+                say("sweep: out of time")
+                return {"kernels": found}
+            if arrays is None:
+                prepared = one.prepare(Q, K, V)
+                arrays = prepared.arrays
+                prepared.launch()
+            launch = one.launches(N, d)[number]
+            args = tuple(arrays[name] for name in launch.arguments)
+            entry = launch.kernel.entry
+            values = {n: p.value for n, p in launch.kernel.parameters.items()}
+            note = {"rung": one.name, "entry": entry, "N": N, "parameters": values}
+            try:
+                samples = clock.samples(
+                    {"": lambda k=launch, a=args: k.kernel(k.grid, k.block, a)}, 3
+                )[""]
+                note["ms"] = float(f"{statistics.median(samples):.5g}")
+            except Exception as error:
+                note["error"] = f"{type(error).__name__}: {error}"[:300]
+            found.append(note)
+        for name in dict.fromkeys(note["rung"] for note in found):
+            for entry in KERNELS:
+                measured = [n for n in found if (n["rung"], n["entry"], n["N"]) == (name, entry, N)]
+                measured = sorted((n for n in measured if "ms" in n), key=lambda n: n["ms"])
+                for n in measured[: 3 if name == LADDER[-1].name else 1]:
+                    settings = " ".join(f"{key}={value}" for key, value in n["parameters"].items())
+                    print(f"    N = {N} {name} {entry}: {n['ms']} ms {settings}", flush=True)
+    say(f"sweep: {len(found)} measurements")
+    return {"kernels": found}

@@ -1,0 +1,105 @@
+"""Make helpers/measure/recorded/h200_flash.json of what record_flash.py wrote: what the chapters show of it.
+
+python tools/record/trim_flash.py DIR/flash.json [--out helpers/measure/recorded/h200_flash.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from recorded.flash_cases import RUNGS  # noqa: E402
+
+from helpers.measure.profile import PROFILED  # noqa: E402
+from helpers.simulator.observe.report import NCU_METRICS  # noqa: E402
+
+OUT = ROOT / "helpers" / "measure" / "recorded" / "h200_flash.json"
+RIVAL = "FlashAttention-2"
+VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy")
+DIGITS = 5
+
+
+def trim(whole: dict, note: str = "") -> dict:
+    """The recording of `helpers.measure.recorded.flash_recording`, of everything that was recorded.
+
+    Raises:
+        KeyError: a stage is not there.
+    """
+    device, timings = whole["device"], whole["timings"]
+    return {
+        "device": device["gpu"],
+        "date": device["date"],
+        "versions": {name: device[name] for name in VERSIONS},
+        "protocol": timings["protocol"],
+        "note": note,
+        "sizes": [
+            {
+                "shape": size["shape"],
+                "tflops": _rounded(size["tflops"]),
+                "milliseconds": {n: list(map(_round, t)) for n, t in size["samples"].items()},
+                "resources": size["resources"],
+            }
+            for size in timings["sizes"]
+        ],
+        "sustained": _rounded(whole["sustained"]),
+        "profiles": [found for row in whole["profile"].items() if (found := _profile(*row))],
+        "counters": [
+            {
+                "file": case["file"],
+                "values": case["values"],
+                "shape": case["shape"],
+                "counters": {n: case["ncu"][n] for n in NCU_METRICS if n in case["ncu"]},
+            }
+            for case in whole["counters"]
+            if case["entry"] == "flash_attention"
+        ],
+    }
+
+
+def _profile(title: str, row: dict) -> dict | None:
+    """One profiled launch; None of the small ones that FlashAttention-2 splits its work into."""
+    metrics = {name: _value(row[name]) for name in PROFILED if name in row}
+    if title.startswith(RIVAL):
+        if "splitkv" in row["Kernel Name"]:
+            return None
+        return {"kernel": RIVAL, "file": "", "shape": [4, 16, 4096, 128], "metrics": metrics}
+    name, _, shape = title.partition(" ")
+    rung = RUNGS[name]
+    return {
+        "kernel": rung.name,
+        "file": rung.file,
+        "shape": [int(n) for n in shape.strip("()").split(",")],
+        "metrics": metrics,
+    }
+
+
+def _value(entry) -> float | int:
+    return entry[0] if isinstance(entry, list) else entry
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {name: _round(value) for name, value in values.items()}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("whole", type=Path, help="flash.json of record_flash.py")
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--note", default="", help="a sentence that goes with the recording")
+    chosen = parser.parse_args()
+    text = json.dumps(trim(json.loads(chosen.whole.read_text("utf-8")), chosen.note), indent=1)
+    chosen.out.write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
