@@ -33,6 +33,7 @@ def _collect(node: ET.Element, inherited: dict, found: list[Said]) -> None:
         size = float(own.get("font-size", 16))
         mono = "mono" in own.get("font-family", "")
         width = len(text) * size * (0.602 if mono else 0.5)
+        width = float(node.get("textLength", width))  # what is too wide is pressed together
         x, y = float(node.get("x")), float(node.get("y"))
         left = {"middle": x - width / 2, "end": x - width}.get(own.get("text-anchor", ""), x)
         found.append(Said(text, left, y - 0.7 * size, left + width, y))

@@ -9,7 +9,7 @@ import numpy as np
 from helpers.simulator.observe.report import Report
 
 from ..bank_rules import BANKS, Verdict, issued, judge
-from ..canvas import NORMAL, SMALL, SMALLEST, Canvas, Frame
+from ..canvas import NORMAL, SMALL, Canvas, Frame
 from ..events import LANES, WORD, WarpAccess, warp_access
 from ..runs import Run
 from ..tiles import counted
@@ -326,12 +326,12 @@ class _Film:
             return
         if len(text) > 3:
             text = ""
-        size, twice = SMALLEST, asked > 1 and height >= 34
+        size, twice = SMALL, asked > 1 and height >= 34
         look = {"anchor": "middle", "mono": True, "within": width - 3}
         centre = y + height / 2 + 0.36 * size - (8 if twice else 0)
         canvas.text(x + width / 2, centre, text, size=size, **look)
         if twice:
-            canvas.text(x + width / 2, centre + 16, f"×{asked}", size=SMALLEST, bold=True, **look)
+            canvas.text(x + width / 2, centre + 16, f"×{asked}", size=SMALL, bold=True, **look)
 
     def _arrow(self, canvas: Canvas, lane: int, stacks, height: float) -> None:
         words = self.words(lane)
