@@ -8,6 +8,7 @@ be used without.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ _PLACES = {"device": ".gpu.device", "profile": ".measure.profile", "timing": ".m
 
 def __getattr__(name: str):
     if name == "cp":
-        from .gpu.device import cp
-
-        globals()["cp"] = cp
-        return cp
+        return importlib.import_module(".gpu.device", __name__).cp
     if name in _PLACES:
         return importlib.import_module(_PLACES[name], __name__)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+
+
+if "IPython" in sys.modules:  # a notebook shows errors as panels, whichever room it imports
+    from .panels.notebook import install
+
+    install()

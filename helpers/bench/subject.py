@@ -15,7 +15,7 @@ from ..kernels.kernel import Kernel, load_kernel
 from ..kernels.source import KernelError, Parameter, Value
 from ..problem.attention import TOLERANCE, make_inputs, reference
 from ..problem.ladder import LADDER, Rung, rung
-from ..simulator.shown import Shown
+from ..simulator.errors import Headlined
 
 # N at first: small enough for the simulator to answer at once. The compiler takes half a second for
 # the file of register_blocked, which leaves its kernels the less.
@@ -26,7 +26,7 @@ Settings = dict[str, Value]
 Expected = Mapping[str, "np.ndarray | Callable[[], np.ndarray]"]
 
 
-class Refused(Shown, ValueError):
+class Refused(Headlined, ValueError):
     """Settings that cannot run; the message says why, in one sentence."""
 
     headline = "These settings cannot run"

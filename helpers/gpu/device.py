@@ -2,32 +2,42 @@
 
     from helpers import cp
 
-The choice is made once, when this module is first imported. HELPERS_DEVICE=simulator keeps away
-from the GPU, HELPERS_DEVICE=gpu insists on one. A GPU that cannot be used (no CuPy, a driver that
-is broken or too old) is named in one sentence on stderr, and the simulator runs the kernels.
+The choice is made once, when `cp`, `is_gpu` or `notice` is first asked for. `simulator` as value of
+HELPERS_DEVICE keeps away from the GPU, `gpu` insists on one. A GPU that cannot be used (no CuPy, a
+driver that is broken or too old) is named in one sentence on stderr, and the simulator runs the
+kernels.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
-from ..panels.notebook import install
-from ..simulator.shown import Shown
+import numpy
+
+from .. import standin
+from ..simulator.errors import Headlined
+from ..standin import raw_kernels
 from . import driver
 from .description import Description
 
-__all__ = ["DeviceError", "counting", "cp", "describe", "is_gpu", "name", "notice"]
+__all__ = ["DeviceError", "chosen", "counting", "cp", "describe", "is_gpu", "name", "notice"]
+
+cp: ModuleType  # CuPy or its stand-in
+is_gpu: bool  # whether it is CuPy
+notice: str  # why a GPU in sight is not used, or ''
 
 VARIABLE = "HELPERS_DEVICE"
 
 
-class DeviceError(Shown, RuntimeError):
+class DeviceError(Headlined, RuntimeError):
     """HELPERS_DEVICE asks for something that this machine or this project does not have."""
 
     headline = "There is no such device to use"
@@ -65,20 +75,14 @@ def choose(wanted: str | None) -> Choice:
             f"{VARIABLE}={wanted} is not known: set it to simulator or gpu, or leave it unset."
         )
     if wanted == "simulator":
-        return Choice(_standin(), False)
+        return Choice(standin, False)
     try:
         return Choice(_cupy(), True)
     except _Unusable as problem:
         if wanted == "gpu":
             raise DeviceError(f"{VARIABLE}=gpu cannot be met: {problem}.") from None
         notice = f"{problem}; the simulator runs the kernels." if problem.worth_saying else ""
-        return Choice(_standin(), False, notice[:1].upper() + notice[1:])
-
-
-def _standin() -> ModuleType:
-    from .. import standin
-
-    return standin
+        return Choice(standin, False, notice[:1].upper() + notice[1:])
 
 
 def _cupy() -> ModuleType:
@@ -96,7 +100,7 @@ def _cupy() -> ModuleType:
         raise _Unusable("an NVIDIA GPU is there, but CuPy is not: `make lab` installs it")
     try:
         driver.keep_nvrtc_apart()
-        import cupy
+        import cupy  # late: an optional package, and NVRTC has to be sorted out before
     except Exception as error:  # whatever a half-installed CuPy raises
         raise _Unusable(f"CuPy cannot be imported ({_first_line(error)})") from None
     try:
@@ -105,7 +109,8 @@ def _cupy() -> ModuleType:
         raise
     except Exception as error:  # whatever CUDA makes of a machine that is set up badly
         raise _Unusable(f"CuPy cannot use the GPU ({_first_line(error)})") from None
-    install(cupy)
+    for act in _with_cupy:
+        act(cupy)
     return cupy
 
 
@@ -136,26 +141,48 @@ def _first_line(error: Exception) -> str:
     return text.rstrip(".")
 
 
-_choice = choose(os.environ.get(VARIABLE))
-cp = _choice.cp
-is_gpu = _choice.is_gpu
-notice = _choice.notice
-if notice:
-    print(f"helpers: {notice}", file=sys.stderr)
+@functools.cache
+def _choice() -> Choice:
+    made = choose(os.environ.get(VARIABLE))
+    if made.notice:
+        print(f"helpers: {made.notice}", file=sys.stderr)
+    return made
+
+
+def __getattr__(attribute: str):
+    if attribute in ("cp", "is_gpu", "notice"):
+        return getattr(_choice(), attribute)
+    raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
+
+
+def chosen() -> bool:
+    """Whether anything has asked for a device yet."""
+    return _choice.cache_info().currsize > 0
+
+
+_with_cupy: list[Callable[[ModuleType], object]] = []
+
+
+def with_cupy(act: Callable[[ModuleType], object]) -> None:
+    """Have `act(cupy)` called when CuPy is chosen, at once if it has been."""
+    _with_cupy.append(act)
+    if chosen() and _choice().is_gpu:
+        act(_choice().cp)
 
 
 def name() -> str:
     """The GPU's name, or `simulator (NumPy, no GPU)`."""
-    runtime = cp.cuda.runtime
+    runtime = _choice().cp.cuda.runtime
     return runtime.getDeviceProperties(runtime.getDevice())["name"].decode()
 
 
 def describe() -> Description:
     """What this machine offers, to print or to show at the end of a notebook's cell."""
-    return Description(_gpu_rows() if is_gpu else _simulator_rows())
+    return Description(_gpu_rows() if _choice().is_gpu else _simulator_rows())
 
 
 def _gpu_rows() -> list[tuple[str, str]]:
+    cp = _choice().cp
     device = cp.cuda.Device()
     limits = device.attributes
     free, total = device.mem_info
@@ -184,18 +211,16 @@ def _simulator_rows() -> list[tuple[str, str]]:
         ("times", "none: only a GPU can be timed"),
     ]
     with contextlib.suppress(RuntimeError):
-        free, total = cp.cuda.Device().mem_info
+        free, total = _choice().cp.cuda.Device().mem_info
         rows.append(("memory", f"{total / 2**30:.1f} GiB, {free / 2**30:.1f} GiB free"))
-    if notice:
-        rows.append(("GPU", notice))
+    if _choice().notice:
+        rows.append(("GPU", _choice().notice))
     rows.append(("Python", _python()))
     return rows
 
 
 def _nvrtc() -> str:
     """NVRTC and its release, as its package says, without loading it."""
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return f"NVRTC {version('nvidia-cuda-nvrtc')}"
     except PackageNotFoundError:
@@ -203,8 +228,6 @@ def _nvrtc() -> str:
 
 
 def _python() -> str:
-    import numpy
-
     return f"{sys.version.split()[0]} with NumPy {numpy.__version__}"
 
 
@@ -215,10 +238,5 @@ def counting(on: bool = True) -> Iterator[None]:
     A plain `cp.RawKernel` launch is not counted, since counting takes a few times as long. On a GPU
     this does nothing and a kernel has no `report`: there `simulator.launch` counts, as anywhere.
     """
-    if is_gpu:
-        yield
-        return
-    from ..standin import raw_kernels as kernels
-
-    with kernels.counting(on):
+    with contextlib.nullcontext() if _choice().is_gpu else raw_kernels.counting(on):
         yield

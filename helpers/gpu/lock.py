@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..simulator.shown import Shown
+from ..simulator.errors import Headlined
 
 __all__ = ["GpuBusy", "gpu_uuid", "holder", "one_at_a_time"]
 
@@ -32,7 +32,7 @@ _POLL = 0.02
 _SILENT = 0.5  # seconds of waiting that need no message
 
 
-class GpuBusy(Shown, TimeoutError):
+class GpuBusy(Headlined, TimeoutError):
     """Another process has kept the GPU to itself for too long."""
 
     headline = "The GPU is busy"
@@ -97,7 +97,7 @@ def holder(path: Path) -> str:
     except OSError:
         return ""
     try:
-        import pwd
+        import pwd  # late: not on Windows
 
         name = pwd.getpwuid(owner).pw_name
     except (ImportError, KeyError):
@@ -133,7 +133,7 @@ class _Wait:
 
 @contextlib.contextmanager
 def _locked(path: Path, wait: _Wait) -> Iterator[None]:
-    import fcntl
+    import fcntl  # late: not on Windows
 
     while True:
         handle = _open(path)

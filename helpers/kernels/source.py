@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.simulator.compile.source_text import includes, mask
-from helpers.simulator.shown import Shown
+from helpers.simulator.errors import Headlined
 
 _PRAGMA_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
 _CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", re.MULTILINE)
@@ -26,7 +26,7 @@ _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?[fF]?"
 Value = int | float | str
 
 
-class KernelError(Shown, ValueError):
+class KernelError(Headlined, ValueError):
     """A kernel file, a parameter or a launch that cannot work; the message says what to do."""
 
 

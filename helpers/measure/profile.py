@@ -26,8 +26,8 @@ import numpy as np
 
 from ..gpu import lock as gpu_lock
 from ..kernels.arguments import checked, launch_shape
+from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
-from ..simulator.shown import Shown
 from .recorded.flash_recording import load_flash
 from .tables import Table
 
@@ -73,7 +73,7 @@ _LEAST = 0.01  # of all stalls; reasons below it are left out of a table
 _FORBIDDEN = "ERR_NVGPUCTRPERM"
 
 
-class ProfileError(Shown, RuntimeError):
+class ProfileError(Headlined, RuntimeError):
     """Why a launch cannot be profiled here, in one sentence."""
 
     headline = "This cannot be profiled here"

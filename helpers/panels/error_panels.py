@@ -10,10 +10,10 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
+from helpers.kernels import kernel as kernels
 from helpers.simulator.compile.compile_errors import Diagnostic, compile_error, hint_of, parse_log
 from helpers.simulator.compile.source_text import mask, numbered_lines
-from helpers.simulator.errors import Interrupted, SimulatorError
-from helpers.simulator.shown import Shown
+from helpers.simulator.errors import Headlined, Interrupted, SimulatorError
 
 from .brackets import unmatched
 from .cuda_errors import cuda_panel, memory_panel
@@ -73,13 +73,11 @@ def _panel(error: BaseException) -> Panel:
         said, state = _state(text)
         listing = _excerpt(error, [error.line]) if error.line else None
         return Panel("Interrupted", tuple(filter(None, [said, state])), "", listing, "note")
-    if isinstance(error, Shown):
+    if isinstance(error, Headlined):
         return Panel(error.headline, (text,))
     if name == "CompileException":
         return _cupy_compile_panel(error, text)
     if name in _CUDA:
-        from helpers.kernels import kernel as kernels
-
         return cuda_panel(text, kernels.last_launch())
     if name == "OutOfMemoryError":
         return memory_panel(text)

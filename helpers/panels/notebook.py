@@ -1,8 +1,8 @@
 """Panels in place of tracebacks, in a notebook and in IPython.
 
-An exception with the method `_render_traceback_` says itself what IPython shows of it. Those of
-this project have one; `install` gives it to CuPy's. The exception stays what it is: a cell that
-raises fails, for nbclient too, with the whole message.
+An exception with the method `_render_traceback_` says itself what IPython shows of it; `install`
+gives it to those of this project and to CuPy's. The exception stays what it is: a cell that raises
+fails, for nbclient too, with the whole message.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 import traceback
 from types import ModuleType
 
+from ..gpu import device
+from ..simulator.errors import Headlined
 from .error_panels import panel_of
 
 # Where CuPy has them; the modules are its own names for those of cupy_backends.
@@ -23,7 +25,13 @@ _CUPY = (
 )
 
 
-def install(cupy: ModuleType) -> tuple[str, ...]:
+def install() -> None:
+    """Let IPython show this project's errors as panels, and CuPy's if CuPy is ever chosen."""
+    Headlined._render_traceback_ = render
+    device.with_cupy(install_cupy)
+
+
+def install_cupy(cupy: ModuleType) -> tuple[str, ...]:
     """Let IPython show CuPy's errors as panels; returns the names of those found.
 
     Args:
@@ -52,7 +60,7 @@ def render(error: BaseException) -> list[str]:
         if not getattr(error, "_panel_shown", False):
             with contextlib.suppress(AttributeError):
                 error._panel_shown = True
-            from IPython.display import display
+            from IPython.display import display  # late: there is none on a bare machine
 
             display(panel)
     except Exception:  # the error must be seen, whatever goes wrong with its panel

@@ -1,9 +1,21 @@
 """What stops a launch: the simulator's one exception type, and an interrupt."""
 
-from helpers.simulator.shown import Shown
+from __future__ import annotations
 
 
-class SimulatorError(Shown, RuntimeError):
+class Headlined:
+    """An exception whose message says all that its reader needs; to inherit from first.
+
+    In a notebook it is shown as a panel in place of a traceback (`helpers.panels.notebook`).
+
+    Attributes:
+        headline: what stands above the message.
+    """
+
+    headline = "This call cannot work"
+
+
+class SimulatorError(Headlined, RuntimeError):
     """A launch that the simulator refuses or has to stop.
 
     `kind` names the sort of fault in one word, so that callers and tests need not parse the
@@ -22,7 +34,7 @@ class SimulatorError(Shown, RuntimeError):
         self.log = ""
 
 
-class Interrupted(Shown, KeyboardInterrupt):
+class Interrupted(Headlined, KeyboardInterrupt):
     """A launch that the user interrupted; `line`, `code` and `file` as for a SimulatorError."""
 
     def __init__(self, message: str, line: int | None = None):

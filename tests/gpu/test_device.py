@@ -210,6 +210,25 @@ def test_the_simulator_is_imported_without_looking_for_a_gpu():
     assert python(code)[1] == "[]"
 
 
+def test_no_import_looks_for_a_gpu():
+    code = (
+        "import sys; from helpers import device, kernels, panels, profile, timing; "
+        "print(device.chosen(), 'cupy' in sys.modules); device.cp; print(device.chosen())"
+    )
+    assert python(code, HELPERS_DEVICE="simulator")[1] == "False False\nTrue"
+
+
+@pytest.mark.parametrize("first", ["install(); device.cp", "device.cp; install()"])
+def test_errors_of_a_chosen_cupy_become_panels(fake_cupy, first):
+    errors = "cuda.driver = _Some(CUDADriverError=type('CUDADriverError', (RuntimeError,), {}))"
+    code = with_driver("cuda=(13, 0)") + (
+        f"from helpers import device; from helpers.panels import install; {first}; "
+        "print(device.cp.cuda.driver.CUDADriverError('why')._render_traceback_()[0])"
+    )
+    status, out, error = python(code, fake_cupy(more=errors))
+    assert (status, error) == (0, "") and out.startswith("✗ CUDA reports an error")
+
+
 def test_what_this_machine_offers():
     from helpers import device
 

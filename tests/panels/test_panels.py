@@ -16,7 +16,7 @@ import pytest
 from helpers import cp, simulator
 from helpers.kernels import KernelError, load_kernel
 from helpers.kernels import kernel as kernels
-from helpers.panels import Panel, install, panel_of
+from helpers.panels import Panel, install, install_cupy, panel_of
 from helpers.panels.cuda_errors import cuda_panel
 from helpers.panels.excerpts import excerpt
 from helpers.simulator.errors import SimulatorError
@@ -217,6 +217,7 @@ def test_the_project_s_other_errors_are_panels_too():
     from helpers.gpu.lock import GpuBusy
     from helpers.measure.profile import ProfileError
 
+    install()
     titles = set()
     for error in (DeviceError, ProfileError, GpuBusy, Refused, KernelError):
         panel = panel_of(error("Why it is so."))
@@ -381,7 +382,7 @@ def fake_cupy():
 def test_install_reaches_cupys_errors_and_bears_with_others():
     cupy = fake_cupy()
     try:
-        assert install(cupy) == (
+        assert install_cupy(cupy) == (
             "CUDADriverError", "CUDARuntimeError", "CompileException", "OutOfMemoryError",
         )  # fmt: skip
         error = cupy.cuda.driver.CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal access")
@@ -389,9 +390,9 @@ def test_install_reaches_cupys_errors_and_bears_with_others():
         assert text.startswith("✗ A kernel accessed memory that is not its own")
     finally:
         del CompileException._render_traceback_
-    assert install(SimpleNamespace(cuda=SimpleNamespace(driver=SimpleNamespace()))) == ()
+    assert install_cupy(SimpleNamespace(cuda=SimpleNamespace(driver=SimpleNamespace()))) == ()
     sealed = SimpleNamespace(driver=SimpleNamespace(CUDADriverError=int))
-    assert install(SimpleNamespace(cuda=sealed)) == ()
+    assert install_cupy(SimpleNamespace(cuda=sealed)) == ()
 
 
 def test_importing_panels_does_not_import_ipython():
@@ -404,7 +405,7 @@ def test_importing_panels_does_not_import_ipython():
 
 CELLS = [
     "import numpy as np\nfrom helpers import simulator\nfrom helpers.kernels import load_kernel\n"
-    "from helpers.panels import install\nfrom types import SimpleNamespace as N",
+    "from helpers.panels import install_cupy\nfrom types import SimpleNamespace as N",
     "def launch():\n"
     "    code = 'extern \"C\" __global__ void k(float* a) { a[threadIdx.x] = 1; }'\n"
     "    simulator.launch(code, 'k', 1, 32, (np.zeros(4, np.float32),))\n"
@@ -412,7 +413,7 @@ CELLS = [
     "load_kernel('nothing.cu')",
     "from ipywidgets import interact\ninteract(lambda x: load_kernel('nothing.cu'), x=(0, 2));",
     "class CUDARuntimeError(RuntimeError): pass\n"
-    "install(N(cuda=N(runtime=N(CUDARuntimeError=CUDARuntimeError))))\n"
+    "install_cupy(N(cuda=N(runtime=N(CUDARuntimeError=CUDARuntimeError))))\n"
     "raise CUDARuntimeError('cudaErrorIllegalAddress: an illegal memory access was encountered')",
     "class Shown:\n    def __repr__(self): raise CUDARuntimeError('cudaErrorAssert: an assert')\n"
     "Shown()",

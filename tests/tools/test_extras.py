@@ -34,7 +34,7 @@ import helpers.bench.flash_bench
 import helpers.problem.flash_inputs, helpers.gpu.lock, helpers.kernels.lookup
 import helpers.kernels.kernel
 import helpers.problem.ladder, helpers.measure.profile, helpers.problem.rungs
-import helpers.simulator.shown, helpers.simulator.compile.signature
+import helpers.simulator.compile.signature
 import helpers.simulator, helpers.kernels.source, helpers.standin, helpers.measure.timing
 import sys
 from importlib.util import find_spec

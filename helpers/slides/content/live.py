@@ -7,6 +7,8 @@ import math
 import time
 from collections.abc import Sequence
 
+from ...gpu import device
+
 LARGEST_SWEEP = 24  # settings of a bench that are run for a page
 LONGEST_SWEEP = 20.0  # seconds after which a sweep drops the controls that it has not yet turned
 
@@ -48,10 +50,7 @@ def finish() -> None:
 
 def device_name() -> str:
     """The GPU that the notebook's numbers come from, or the simulator, if it uses any."""
-    import sys
-
-    device = sys.modules.get("helpers.gpu.device")
-    if device is None:
+    if not device.chosen():
         return ""
     return device.name() if device.is_gpu else "simulator, no GPU"
 
