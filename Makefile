@@ -56,9 +56,9 @@ rehearse: ## let ten students at once run chapter 07 through a JupyterHub
 	$(call install,lab hub)
 	@$(BIN)/python tools/hub/rehearsal.py $(ARGS)
 
-lint: ## check style
+lint: ## check style, and the order of layers
 	$(call install,lab test)
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-cache --no-logo
 
 format: ## put the style right
 	$(call install,lab test)
