@@ -6,14 +6,13 @@ import re
 
 import numpy as np
 import pytest
-import wrong_answers_02_to_05
-import wrong_answers_06_to_09
+from chapter_cases import wrong_answers
 
 from helpers.exercises import EXERCISES, check, exercise, skeleton, solution
 from helpers.exercises.verdict import FAILED, PASSED
 
 NAMES = [one.name for one in EXERCISES]
-WRONG = {**wrong_answers_02_to_05.WRONG, **wrong_answers_06_to_09.WRONG}
+WRONG = wrong_answers()
 ANSWERS = [pytest.param(name, wrong, id=f"{name}-{wrong.what}") for name in NAMES
            for wrong in WRONG[name]]  # fmt: skip
 

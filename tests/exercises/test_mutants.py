@@ -1,6 +1,6 @@
 """Kernels with one small change each: the checks tell every one that can give wrong results.
 
-`python -m tests.mutants` judges all of them and writes tests/mutants/table.json. Here the table is
+`python -m tests.mutants` judges all of them and writes tests/mutants/table/. Here the table is
 held against the kernels as they are, and a sample of it is judged again.
 """
 
@@ -10,10 +10,10 @@ import re
 from collections import Counter
 
 import pytest
+from chapter_cases import trials
 from mutants import survivors, table
 from mutants.generate import FILES, KINDS, all_mutants
 from mutants.judge import SAME, SLOWER, SURVIVED, all_kernels, alone, error_of, judge, run
-from mutants.targets import trials
 
 from helpers.kernels import KERNELS
 from helpers.simulator.compile.source_text import mask

@@ -1,4 +1,4 @@
-"""`python -m tests.mutants`: judge every mutant and print the table; writes table.json.
+"""`python -m tests.mutants`: judge every mutant and print the table; writes table/.
 
     python -m tests.mutants                      all of them, about half an hour
     python -m tests.mutants 03_tiled.cu          those of some files; the rest of the table stays
@@ -15,11 +15,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
-from . import table
-from .generate import FILES, KINDS, mutants
-from .judge import SURVIVED, judge
-from .survivors import reason
+# As in a run of pytest, so that chapters' trials and the judge find the same modules.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mutants import table  # noqa: E402
+from mutants.generate import FILES, KINDS, mutants  # noqa: E402
+from mutants.judge import SURVIVED, judge  # noqa: E402
+from mutants.survivors import reason  # noqa: E402
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from chapter_cases import trials
 
 from helpers import simulator
 from helpers.kernels import KERNELS, KernelError
@@ -18,7 +19,7 @@ from helpers.simulator import SimulatorError
 from helpers.simulator.compile.compiler import compile_ptx
 
 from .generate import FILES, Mutant
-from .targets import Data, Trial, trials
+from .targets import Data, Trial
 from .text import Source
 
 MAX_STEPS = 60_000  # instructions of a batch: the trials need less than a quarter

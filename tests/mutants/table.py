@@ -1,4 +1,4 @@
-"""The table of verdicts: table.json, and how it is read, merged and printed."""
+"""The table of verdicts: a file for each kernel in table/, and how they are read and printed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from .generate import KINDS, Mutant
+from .generate import FILES, KINDS, Mutant
 from .judge import SLOWER, SURVIVED, Judgement
 from .survivors import reason
 
-TABLE = Path(__file__).with_name("table.json")
+FOLDER = Path(__file__).with_name("table")
 FIELDS = (
     "kernel",
     "function",
@@ -75,23 +75,28 @@ def row(mutant: Mutant, judgement: Judgement) -> Row:
     return Row(*identity(mutant), judgement.verdict, judgement.also, said)
 
 
+def table_of(file: str) -> Path:
+    """Where the table of a kernel's file is: `table/02_naive.json`."""
+    return FOLDER / f"{Path(file).stem}.json"
+
+
 def load() -> list[Row]:
-    """The rows of table.json; none if it is missing."""
-    if not TABLE.exists():
-        return []
-    rows = json.loads(TABLE.read_text(encoding="utf-8"))["mutants"]
+    """The rows of all kernels that have a table."""
+    rows = []
+    for path in filter(Path.exists, map(table_of, FILES)):
+        rows += json.loads(path.read_text(encoding="utf-8"))["mutants"]
     return [Row(*values[:8], tuple(values[8]), values[9]) for values in rows]
 
 
 def save(rows: list[Row]) -> None:
-    """Write table.json, a line a mutant."""
-    lines = [
-        json.dumps([getattr(r, f) if f != "also" else list(r.also) for f in FIELDS],
-                   ensure_ascii=False)
-        for r in rows
-    ]  # fmt: skip
-    text = f'{{"fields": {json.dumps(FIELDS)},\n"mutants": [\n' + ",\n".join(lines) + "\n]}\n"
-    TABLE.write_text(text, encoding="utf-8")
+    """Write the table of each kernel that has rows, a line a mutant."""
+    lines: dict[str, list[str]] = {}
+    for r in rows:
+        values = [getattr(r, f) if f != "also" else list(r.also) for f in FIELDS]
+        lines.setdefault(r.kernel, []).append(json.dumps(values, ensure_ascii=False))
+    for file, own in lines.items():
+        text = f'{{"fields": {json.dumps(FIELDS)},\n"mutants": [\n' + ",\n".join(own) + "\n]}\n"
+        table_of(file).write_text(text, encoding="utf-8")
 
 
 def printed(one: Row) -> str:

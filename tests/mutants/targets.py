@@ -1,14 +1,15 @@
-"""What each kernel is run on: small odd sizes at which every fault can show.
+"""What trials of kernels are made of: small odd sizes at which every fault can show.
 
-A trial's inputs are asymmetric, its outputs hold NaN before the launch, and what is expected comes
-from NumPy in float64. Scores lie near -200 or have one peak a row, so that a softmax without its
-right maximum overflows or vanishes.
+`TRIALS` of a chapter's module in tests/chapters say which its kernels are run on. Inputs are
+asymmetric, outputs hold NaN before the launch, and what is expected comes from NumPy in float64.
+Scores lie near -200 or have one peak a row, so that a softmax without its right maximum overflows
+or vanishes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 
 from helpers.kernels import Kernel, load_kernel
 from helpers.problem import flash_inputs
-from helpers.problem.flash import FLASH
 from helpers.problem.ladder import LADDER
 
 FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
@@ -158,118 +158,123 @@ def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool
     return Data((*arrays, *numbers), 3, expected, BF16 if bf16 else FP16, decode)
 
 
-# Parameters, N and d: the first is what most faults show at. The later ones have tiles that fit
-# exactly, more than one warp in a row of tiles, or the other choice of a parameter.
-SIZES = {
-    "02_naive.cu": (({"TILE": 8}, 19, 11), ({"TILE": 8}, 11, 21), ({"TILE": 8}, 16, 8)),
-    "03_tiled.cu": (({"TILE": 8}, 19, 11), ({"TILE": 8}, 11, 21), ({"TILE": 8}, 16, 8)),
-    "05_coarsened.cu": (
-        ({"TILE": 8, "COARSE": 2}, 37, 11), ({"TILE": 8, "COARSE": 2}, 11, 37),
-        ({"TILE": 8, "COARSE": 2}, 32, 32), ({"TILE": 8, "COARSE": 1}, 19, 21),
-    ),
-    "06_coalesced.cu": (
-        ({"TILE": 8, "COARSE": 2}, 37, 11),
-        ({"TILE": 8, "COARSE": 2, "TRANSPOSE_ON_STORE": 1}, 37, 11),
-        ({"TILE": 8, "COARSE": 2}, 11, 37), ({"TILE": 8, "COARSE": 2}, 32, 32),
-        ({"TILE": 16, "COARSE": 1, "TRANSPOSE_ON_STORE": 1}, 16, 21),
-    ),
-    "07_register_blocked.cu": (
-        ({"PATCH": 4, "TILE": 16}, 67, 35), ({"PATCH": 4, "TILE": 16}, 68, 36),
-        ({"PATCH": 4, "TILE": 16, "WARP_ROWS": 2}, 36, 68), ({"PATCH": 4, "TILE": 32}, 37, 69),
-        ({"PATCH": 8, "TILE": 32}, 32, 64),
-    ),
-}  # fmt: skip
-for _file, (_first, *_) in list(SIZES.items()):
-    SIZES[_file] += ((_first[0], 1, 1),)  # one thread of one block has work
-SIZES["07_padded.cu"] = tuple(
-    ({**p, "PAD": pad}, N, d) for pad in (1, 0) for p, N, d in SIZES["06_coalesced.cu"]
+# A chapter's module says which sizes its kernels are run at: parameters, N and d. The first is what
+# most faults show at. The later ones have tiles that fit exactly, more than one warp in a row of
+# tiles, or the other choice of a parameter.
+Sizes = Sequence[tuple[Mapping[str, Any], int, int]]
+Trials = Callable[[str, str], Iterable[Trial]]
+
+
+def with_one(*sizes: tuple[Mapping[str, Any], int, int]) -> Sizes:
+    """Sizes, and one more at which a single thread of a single block has work."""
+    return (*sizes, (sizes[0][0], 1, 1))
+
+
+SQUARES = with_one(({"TILE": 8}, 19, 11), ({"TILE": 8}, 11, 21), ({"TILE": 8}, 16, 8))
+COALESCED = with_one(
+    ({"TILE": 8, "COARSE": 2}, 37, 11),
+    ({"TILE": 8, "COARSE": 2, "TRANSPOSE_ON_STORE": 1}, 37, 11),
+    ({"TILE": 8, "COARSE": 2}, 11, 37),
+    ({"TILE": 8, "COARSE": 2}, 32, 32),
+    ({"TILE": 16, "COARSE": 1, "TRANSPOSE_ON_STORE": 1}, 16, 21),
 )
-# Parameters, N and whether the rows have a peak.
-SOFTMAX_SIZES = {
-    "02_naive.cu": (({"BLOCK_SIZE": 64}, 70, False), ({"BLOCK_SIZE": 64}, 67, True),
-                    ({"BLOCK_SIZE": 64}, 1, True)),
-    "04_reduction.cu": (
-        ({"BLOCK_SIZE": 64}, 133, False), ({"BLOCK_SIZE": 64}, 139, True),
-        ({"BLOCK_SIZE": 64}, 37, True), ({"BLOCK_SIZE": 64}, 64, False),
-        ({"BLOCK_SIZE": 64}, 1, True),
-    ),
-    "07_register_blocked.cu": (
-        ({"BLOCK_SIZE": 64}, 269, False), ({"BLOCK_SIZE": 64}, 270, True),
-        ({"BLOCK_SIZE": 64}, 271, False), ({"BLOCK_SIZE": 64}, 272, True),
-        ({"BLOCK_SIZE": 64}, 269, True), ({"BLOCK_SIZE": 64}, 271, True),
-        ({"BLOCK_SIZE": 64}, 45, False), ({"BLOCK_SIZE": 64}, 256, False),
-        ({"BLOCK_SIZE": 64}, 1, True),
-    ),
-}  # fmt: skip
-FLASH_SIZES = (
+
+
+def products(*sizes: tuple[Mapping[str, Any], int, int]) -> Trials:
+    """Trials of the two products of a rung's file."""
+
+    def made(file: str, entry: str) -> Iterator[Trial]:
+        make = {"scaled_dot_product": _qk, "pv_multiply": _pv}[entry]
+        for parameters, N, d in sizes:
+            yield _of_rung(file, entry, parameters, N, d, f"d={d}", functools.partial(make, N, d))
+
+    return made
+
+
+def softmaxes(*sizes: tuple[int, bool]) -> Trials:
+    """Trials of a rung's softmax, with blocks of 64: N, and whether its rows have a peak."""
+
+    def made(file: str, entry: str) -> Iterator[Trial]:
+        for N, peak in sizes:
+            kind = "peaks" if peak else "low scores"
+            make = functools.partial(_softmax, N, peak)
+            yield _of_rung(file, entry, {"BLOCK_SIZE": 64}, N, N, kind, make)
+
+    return made
+
+
+def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: int, kind: str,
+             make: Callable[[], Data]) -> Trial:  # fmt: skip
+    """A trial launched as the lowest rung does that has the kernel."""
+    step, rung = next((s, r) for r in LADDER for s in r.steps if (s.file, s.entry) == (file, entry))
+    launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
+    label = f"{_settings(parameters)}, N={N}, {kind}"
+    return Trial(file, entry, parameters, label, launch.grid, launch.block, 0, make)
+
+
+def by_entry(**kernels: Trials) -> Trials:
+    """Trials of a file with several kernels, by name, and `others` of all that are not named."""
+
+    def made(file: str, entry: str) -> Iterable[Trial]:
+        return kernels.get(entry, kernels.get("others"))(file, entry)
+
+    return made
+
+
+def vector_sums(file: str, entry: str) -> Iterator[Trial]:
+    """Trials of chapter 00's kernel."""
+    for n, grid, block in ((67, 3, 32), (64, 2, 32), (200, 2, 128)):
+        make = functools.partial(_add, n)
+        yield Trial(file, entry, {}, f"n={n}", (grid,), (block,), 0, make)
+
+
+def turns(*settings: tuple[str, int, str]) -> Trials:
+    """Trials of the toy's turned square: what an element is, how many a row has, and the map."""
+
+    def made(file: str, entry: str) -> Iterator[Trial]:
+        for element, size, swizzle in settings:
+            parameters = {"ELEMENT": element, "SIZE": size, "SWIZZLE": swizzle}
+            make = functools.partial(_turn, size, 4 if element == "float4" else 1)
+            label = f"{element}, SIZE={size}, SWIZZLE={swizzle}"
+            yield Trial(file, entry, parameters, label, (1,), (size, size), 0, make)
+
+    return made
+
+
+def phases(*strides: int) -> Trials:
+    """Trials of the toy's loads of 16 bytes a lane."""
+
+    def made(file: str, entry: str) -> Iterator[Trial]:
+        for stride in strides:
+            make = functools.partial(_phases, stride)
+            label = _settings({"STRIDE": stride})
+            yield Trial(file, entry, {"STRIDE": stride}, label, (1,), (32,), 0, make)
+
+    return made
+
+
+_FLASH_SIZES = (
     ({"HEAD_DIM": 64, "B_R": 32, "B_C": 32, "WARPS": 2}, (2, 2, 45), "bhnd", "half", False),
     ({"HEAD_DIM": 128, "B_R": 32, "B_C": 32, "WARPS": 1}, (2, 3, 39), "bnhd", "nv_bfloat16", False),
     ({"HEAD_DIM": 64, "B_R": 64, "B_C": 32, "WARPS": 2}, (1, 1, 77), "bhnd", "half", True),
     ({"HEAD_DIM": 128, "B_R": 64, "B_C": 64, "WARPS": 4}, (1, 2, 64), "bnhd", "half", False),
 )
-TOY_TURNS = (
-    ("float", 8, "XOR"), ("float", 8, "LATIN"), ("float", 8, "NONE"), ("float4", 32, "XOR"),
-    ("float", 32, "LATIN"), ("float4", 8, "LATIN"), ("float", 4, "XOR"),
-)  # fmt: skip
-TOY_STRIDES = (3, 8, 1)
 
 
-@functools.cache
-def trials(file: str, entry: str) -> tuple[Trial, ...]:
-    """The launches that judge one kernel, those first at which most faults show soonest."""
-    if file == "00_vector_add.cu":
-        return tuple(
-            Trial(file, entry, {}, f"n={n}", (grid,), (block,), 0, functools.partial(_add, n))
-            for n, grid, block in ((67, 3, 32), (64, 2, 32), (200, 2, 128))
-        )
-    if file == "09_toy_swizzle.cu":
-        return tuple(_toys(file, entry))
-    flash = next((one for one in FLASH if one.file == file), None)
-    if flash is not None:
-        return tuple(_flash_trials(flash))
-    step, rung = next((s, r) for r in LADDER for s in r.steps if (s.file, s.entry) == (file, entry))
-    make = {"scaled_dot_product": _qk, "pv_multiply": _pv, "softmax": _softmax}[entry]
-    sizes = SOFTMAX_SIZES[file] if entry == "softmax" else SIZES[file]
-    found = []
-    for parameters, N, other in sizes:
-        d = N if entry == "softmax" else other
-        launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
-        settings = ", ".join(f"{k}={v}" for k, v in parameters.items())
-        kind = f"{'peaks' if other else 'low scores'}" if entry == "softmax" else f"d={d}"
-        found.append(
-            Trial(
-                file, entry, parameters, f"{settings}, N={N}, {kind}", launch.grid, launch.block,
-                0, functools.partial(make, N, other),
-            )
-        )  # fmt: skip
-    return tuple(found)
-
-
-def _toys(file: str, entry: str):
-    if entry == "turn":
-        for element, size, swizzle in TOY_TURNS:
-            parameters = {"ELEMENT": element, "SIZE": size, "SWIZZLE": swizzle}
-            words = 4 if element == "float4" else 1
-            yield Trial(
-                file, entry, parameters, f"{element}, SIZE={size}, SWIZZLE={swizzle}", (1,),
-                (size, size), 0, functools.partial(_turn, size, words),
-            )  # fmt: skip
-        return
-    for stride in TOY_STRIDES:
-        yield Trial(
-            file, entry, {"STRIDE": stride}, f"STRIDE={stride}", (1,), (32,), 0,
-            functools.partial(_phases, stride),
-        )  # fmt: skip
-
-
-def _flash_trials(rung):
-    for parameters, (b, h, n), layout, element, peak in FLASH_SIZES:
+def flash(file: str, entry: str) -> Iterator[Trial]:
+    """Trials of a FlashAttention kernel: both head dimensions, layouts and types."""
+    for parameters, (b, h, n), layout, element, peak in _FLASH_SIZES:
         d, rows, keys = (parameters[name] for name in ("HEAD_DIM", "B_R", "B_C"))
-        settings = ", ".join(f"{k}={v}" for k, v in parameters.items())
+        label = (
+            f"{element}, {_settings(parameters)}, {b} x {h} heads, n={n}, {layout}, "
+            f"{'peaks' if peak else 'low scores'}"
+        )
         yield Trial(
-            rung.file, rung.entry, {**parameters, "ELEMENT": element},
-            f"{element}, {settings}, {b} x {h} heads, n={n}, {layout}, "
-            f"{'peaks' if peak else 'low scores'}",
+            file, entry, {**parameters, "ELEMENT": element}, label,
             (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1), (rows + 2 * keys) * d * 2,
             functools.partial(_flash, b, h, n, d, layout, element, peak),
         )  # fmt: skip
+
+
+def _settings(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in parameters.items())

@@ -1,0 +1,80 @@
+"""Chapter 04, the reduction: wrong answers to its exercises, and trials of changed kernels."""
+
+from __future__ import annotations
+
+from exercise_answers import Wrong
+from mutants.targets import softmaxes
+
+WRONG: dict[str, tuple[Wrong, ...]] = {
+    "04_missing_barrier": (
+        Wrong(
+            "behind the sum's store",
+            (
+                ("    const float row_max = s_data[0];\n    __syncthreads();\n",
+                 "    const float row_max = s_data[0];\n"),
+                ("s_data[tid] = local_sum;", "s_data[tid] = local_sum;\n    __syncthreads();"),
+            ),
+            "no race",
+            ("s_data[0]", "__syncthreads()"),
+        ),
+        Wrong(
+            "for a warp alone",
+            (("s_data[0];\n    __syncthreads();", "s_data[0];\n    __syncwarp();"),),
+            "no race",
+            ("s_data[0]",),
+        ),
+        Wrong(
+            "another one besides",
+            (("local_sum = 0.0f;", "local_sum = 0.0f;\n    __syncthreads();"),),
+            "goal",
+            ("barriers",),
+        ),
+        Wrong(
+            "each thread on its own",
+            (("const float row_max = s_data[0];\n    __syncthreads();",
+              "float row_max = s[0];\n    for (int j = 0; j < N; j++) row_max = "
+              "fmaxf(row_max, s[j]);"),),
+            "goal",
+            ("bytes loaded from global memory", "share a row"),
+        ),
+        Wrong(
+            "atomics",
+            (
+                ("row_max = s_data[0];\n    __syncthreads();",
+                 "row_max = atomicAdd(&s_data[0], 0.0f);"),
+                ("s_data[tid] = local_sum;", "atomicExch(&s_data[tid], local_sum);"),
+            ),
+            "no race",
+            ("one warp runs after the other",),
+        ),
+    ),
+    "04_warp_shuffle": (
+        Wrong("a level short", (("stride = 16;", "stride = 8;"),), "right", ("M",)),
+        Wrong("upwards", (("__shfl_down_sync(~0u", "__shfl_up_sync(~0u"),), "right", ("M",)),
+        Wrong(
+            "without the lane's own",
+            (("fmaxf(m, __shfl_down_sync(~0u, m, stride))", "__shfl_down_sync(~0u, m, stride)"),),
+            "right",
+            ("M",),
+        ),
+        Wrong(
+            "in shared memory, with no barrier",
+            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
+              "if (tid < stride) s_data[tid] = m = fmaxf(s_data[tid], s_data[tid + stride]);"),),
+            "no race",
+            ("race on s_data", "no barrier"),
+        ),
+        Wrong(
+            "in shared memory",
+            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
+              "{ if (tid < stride) s_data[tid] = m = fmaxf(s_data[tid], s_data[tid + stride]);"
+              " __syncwarp(); }"),),
+            "goal",
+            ("shared load instructions", "__shfl_down_sync"),
+        ),
+    ),
+}  # fmt: skip
+
+TRIALS = {
+    "04_reduction.cu": softmaxes((133, False), (139, True), (37, True), (64, False), (1, True)),
+}
