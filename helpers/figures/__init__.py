@@ -1,9 +1,10 @@
 """Figures of the chapters: functions of parameters and of a kernel's own run."""
 
+from ..measure.charts import Markup
 from . import interacting
-from .charts import memory_chart
-from .drawing import Drawing, Markup
+from .drawing import Drawing
 from .pictures.footprint import footprint, sectors
+from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
 

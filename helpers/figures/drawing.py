@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
-from html import escape
 
-# Distinct under the common colour blindnesses (Okabe and Ito, "Color Universal Design", 2008) and
-# clear on white as on black. Text and lines take the page's own colour.
-HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8f8f8f")
+from ..measure.charts import HUES, STYLE, hue
 
-_STYLE = """
-.kernel-figure { margin: 6px 0; color: var(--jp-content-font-color1, currentColor); }
-.kernel-figure svg { display: block; width: 100%; height: auto; }
-.kernel-figure text { fill: currentColor; font-family: system-ui, "DejaVu Sans", sans-serif; }
-.kernel-figure .mono { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-"""
-
-
-def hue(number: int) -> str:
-    """The colour of warp, block or series `number`; they repeat after eight."""
-    return HUES[number % len(HUES)]
+__all__ = ["HUES", "Drawing", "hue"]
 
 
 class Drawing:
@@ -100,27 +87,7 @@ class Drawing:
         return ET.tostring(self._root, encoding="unicode")
 
     def _repr_html_(self) -> str:
-        return f'<style>{_STYLE}</style><div class="kernel-figure">{self.svg()}</div>'
-
-    def __repr__(self) -> str:
-        return f"<Figure: {self.label}>"
-
-
-class Markup:
-    """A figure that is SVG already, such as a chart."""
-
-    def __init__(self, svg: str, label: str):
-        self._svg, self.label = svg, label
-
-    def svg(self) -> str:
-        """The figure as SVG text."""
-        return self._svg
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<style>{_STYLE}</style><div class="kernel-figure" role="img" '
-            f'aria-label="{escape(self.label)}">{self._svg}</div>'
-        )
+        return f'<style>{STYLE}</style><div class="kernel-figure">{self.svg()}</div>'
 
     def __repr__(self) -> str:
         return f"<Figure: {self.label}>"

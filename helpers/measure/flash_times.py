@@ -15,6 +15,7 @@ from ..gpu import lock as gpu_lock
 from ..problem.flash import FLASH
 from ..problem.flash_inputs import flops, make_inputs
 from . import timing
+from .charts import rate_chart
 from .recorded.flash_recording import Shape, load_flash
 from .tables import Table
 
@@ -85,9 +86,7 @@ class FlashTimes(Table):
 
     def chart(self):
         """The TFLOPS as bars."""
-        from ..figures.pictures.flash_chart import flash_chart
-
-        return flash_chart(*self.rates())
+        return rate_chart(*self.rates())
 
 
 def flash_times(

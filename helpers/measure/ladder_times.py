@@ -9,6 +9,7 @@ from ..bench.ladder_bars import D, bars, load
 from ..problem.attention import make_inputs, memory
 from ..problem.ladder import LADDER
 from . import timing
+from .charts import speedup_chart
 from .recorded import Recorded
 from .tables import Table
 
@@ -77,9 +78,7 @@ class LadderTimes(Table):
 
     def chart(self):
         """How many times as fast as the naive rung each is, against N."""
-        from ..figures.pictures.ladder_chart import ladder_chart
-
-        return ladder_chart(*self.speedups())
+        return speedup_chart(*self.speedups())
 
 
 def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> LadderTimes:

@@ -10,8 +10,8 @@ from recorded.flash_cases import RUNGS
 from helpers import device, timing
 from helpers.bench import sweep
 from helpers.bench.flash_bench import flash_problem
-from helpers.figures.pictures.flash_chart import flash_chart
 from helpers.measure import flash_times as flash_module
+from helpers.measure.charts import rate_chart
 from helpers.measure.flash_times import LARGE, FlashTimes, flash_times
 from helpers.measure.recorded.flash_recording import load_flash
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
@@ -98,11 +98,11 @@ def test_no_such_rung():
 
 
 def test_the_chart_names_its_bars():
-    chart = flash_chart("a GPU", {"baseline": 46.4, "cuDNN": 650.0})
+    chart = rate_chart("a GPU", {"baseline": 46.4, "cuDNN": 650.0})
     assert chart.label == "TFLOPS on a GPU: baseline 46, cuDNN 650."
     assert ">46<" in chart.svg() and ">cuDNN<" in chart.svg()
     with pytest.raises(ValueError, match="no rates"):
-        flash_chart("a GPU", {})
+        rate_chart("a GPU", {})
 
 
 @pytest.mark.parametrize("rung", RUNGS.values(), ids=lambda rung: rung.name)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from helpers import device, timing
-from helpers.figures.pictures.ladder_chart import _apart, ladder_chart
+from helpers.measure.charts import apart, speedup_chart
 from helpers.measure.ladder_times import LadderTimes, ladder_times
 from helpers.measure.recorded import FOLDER, Recorded
 
@@ -75,12 +75,12 @@ def test_the_chart_says_whose_times_and_how_many_times():
     assert "NVIDIA X1, recorded" in html
     assert "quick: 4×" in html and "naive: 1×" in html
     with pytest.raises(ValueError, match="no times"):
-        ladder_chart("X1", {})
+        speedup_chart("X1", {})
 
 
 def test_labels_keep_their_order_and_their_distance():
     places = {"a": 0.5, "b": 0.51, "c": 0.1, "d": 0.505, "e": 0.9}
-    moved = _apart(places)
+    moved = apart(places)
     order = sorted(places, key=places.get)
     assert sorted(moved, key=moved.get) == order
     heights = [moved[name] for name in order]
