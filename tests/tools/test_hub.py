@@ -430,32 +430,6 @@ def test_what_stops_make_stops_the_hub_and_its_proxy(tmp_path, number):
     assert make.stdout.read() == ""  # nobody holds the pipe any more: the Hub is gone, too
 
 
-# The teacher's page
-
-
-def test_the_teachers_page_knows_every_chapter_and_every_exercise():
-    """Minutes follow from the slides by the page's own rule, within a fifth."""
-    from helpers.exercises import EXERCISES
-
-    rows = re.findall(
-        r"^\| (\d\d) .* \| (\d+) min \| (?:(\d+) min|–) \| (.*) \|$",
-        (ROOT / "TEACHING.md").read_text(),
-        re.M,
-    )
-    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    assert [row[0] for row in rows] == [path.name[:2] for path in notebooks]
-    for (number, minutes, practice, listed), path in zip(rows, notebooks, strict=True):
-        exercises = [e for e in EXERCISES if e.chapter == int(number)]
-        assert int(practice or 0) == 10 * len(exercises), number
-        assert not exercises or listed == "; ".join(e.title for e in exercises)
-        cells = json.loads(path.read_text())["cells"]
-        starts = [cell["metadata"].get("slideshow", {}).get("slide_type") for cell in cells]
-        texts = "".join("".join(cell["source"]) + "\n" for cell in cells)
-        estimate = 1.5 * (starts.count("slide") + starts.count("subslide"))
-        estimate += 3 * len(re.findall(r"^## (?:Tweak|Try)", texts, re.M))
-        assert int(minutes) == pytest.approx(estimate, rel=0.2), path.name
-
-
 # The rehearsal
 
 

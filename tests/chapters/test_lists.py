@@ -1,0 +1,91 @@
+"""The lists of chapters in README.md and TEACHING.md are those of the notebooks."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.exercises import EXERCISES
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+spec = importlib.util.spec_from_file_location("lists", ROOT / "tools" / "lists.py")
+lists = sys.modules["lists"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(lists)
+
+
+def said(path: Path) -> dict:
+    return json.loads(path.read_text("utf-8"))["metadata"]["course"]
+
+
+def test_the_lists_are_those_of_the_notebooks():
+    done = subprocess.run(
+        [sys.executable, "tools/lists.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_the_teachers_table_has_every_chapter_that_is_no_draft():
+    """Read out of the page as a teacher does, against the notebooks and the exercises."""
+    rows = re.findall(
+        r"^\| (\d\d) .* \| (\d+) min \| (?:(\d+) min|–) \| (.*) \|$",
+        (ROOT / "TEACHING.md").read_text("utf-8"),
+        re.M,
+    )
+    written = [path for path in NOTEBOOKS if not said(path).get("draft")]
+    assert [row[0] for row in rows] == [path.name[:2] for path in written]
+    for (number, minutes, practice, listed), path in zip(rows, written, strict=True):
+        assert int(minutes) == said(path)["minutes"]
+        titles = [one.title for one in EXERCISES if one.chapter == int(number)]
+        assert int(practice or 0) == 10 * len(titles)
+        assert listed.split("; ") == titles if titles else listed.startswith("none; ")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_minutes_follow_from_the_slides(path):
+    """By the rule of TEACHING.md, within a fifth."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    starts = [cell["metadata"].get("slideshow", {}).get("slide_type") for cell in cells]
+    texts = "".join("".join(cell["source"]) + "\n" for cell in cells)
+    estimate = 1.5 * (starts.count("slide") + starts.count("subslide"))
+    estimate += 3 * len(re.findall(r"^## (?:Tweak|Try)", texts, re.M))
+    assert said(path)["minutes"] == pytest.approx(estimate, rel=0.2)
+    exercises = [one for one in EXERCISES if one.chapter == int(path.name[:2])]
+    assert said(path).get("exercises", 0) == 10 * len(exercises)
+
+
+def test_a_chapter_comes_into_the_lists_when_it_is_no_longer_a_draft(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    for path in NOTEBOOKS[:3]:
+        shutil.copy(path, tmp_path / "notebooks")
+    new = tmp_path / "notebooks" / "11_hopper.ipynb"
+    course = {"topic": "wgmma, at last", "minutes": 45, "instead": "a look", "draft": True}
+    new.write_text(json.dumps({"metadata": {"course": course}, "cells": []}), "utf-8")
+    before = lists.chapters(tmp_path)
+    assert [one.number for one in before] == ["00", "01", "02"]
+    assert "`11_hopper` | wgmma and TMA" in lists.for_readers(before)
+    assert "Written so far: 00 to 02. Chapters 02 end" in lists.for_readers(before)
+    new.write_text(new.read_text("utf-8").replace("true", "false"), "utf-8")
+    after = lists.chapters(tmp_path)
+    assert "| `11_hopper` | wgmma, at last |" in lists.for_readers(after)
+    assert "Written so far: 00 to 02 and 11." in " ".join(lists.for_readers(after).split())
+    assert "| 11 hopper | 45 min | – | none; a look |" in lists.for_teachers(after)
+    new.write_text(new.read_text("utf-8").replace("topic", "about"), "utf-8")
+    with pytest.raises(ValueError, match="11_hopper.ipynb has no `topic`"):
+        lists.chapters(tmp_path)
+
+
+def test_a_page_keeps_what_is_around_its_list():
+    page = f"before\n\n{lists.COMMAND}\nold\n<!-- End of the list. -->\n\nafter\n"
+    new = lists.rewritten(page, "| new |")
+    assert new.startswith("before\n") and new.endswith("\nafter\n")
+    assert "| new |" in new and "old" not in new and lists.rewritten(new, "| new |") == new
+    with pytest.raises(ValueError, match="is gone"):
+        lists.rewritten("nothing here", "| new |")

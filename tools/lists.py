@@ -1,0 +1,160 @@
+"""The lists of chapters in README.md and TEACHING.md, written from the notebooks themselves.
+
+    python tools/lists.py            # or `make lists`
+    python tools/lists.py --check    # says what would change, and changes nothing
+
+A row comes from the `course` in a notebook's metadata and from the exercises of its chapter. What
+is marked as a draft there, `"draft": true`, is not in a list yet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# What is to come; a notebook of that name takes the place of its line.
+PLANNED = {
+    "10_overlap": "copies behind arithmetic",
+    "11_hopper": "wgmma and TMA (needs a Hopper GPU)",
+}
+COMMAND = "<!-- This list is written by `make lists`. -->"
+_END = "<!-- End of the list. -->"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A chapter as lists have it.
+
+    Attributes:
+        name: of its notebook, without the ending.
+        topic: what it is about in a few words.
+        minutes, practice: in class, and of its exercises.
+        exercises: their titles.
+        instead: what there is where there are none.
+    """
+
+    name: str
+    topic: str
+    minutes: int
+    practice: int
+    exercises: tuple[str, ...]
+    instead: str
+
+    @property
+    def number(self) -> str:
+        """Its two digits."""
+        return self.name[:2]
+
+
+def chapters(root: Path = ROOT) -> list[Listed]:
+    """The chapters that are written, in order.
+
+    Raises:
+        ValueError: a notebook does not say what it is about.
+    """
+    sys.path.insert(0, str(root))
+    from helpers.exercises import EXERCISES
+
+    found = []
+    for path in sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+        said = json.loads(path.read_text("utf-8"))["metadata"].get("course", {})
+        if said.get("draft"):
+            continue
+        if not said.get("topic"):
+            raise ValueError(f"{path.name} has no `topic` in `course` of its metadata.")
+        titles = tuple(one.title for one in EXERCISES if one.chapter == int(path.stem[:2]))
+        found.append(
+            Listed(
+                path.stem, said["topic"], said.get("minutes", 0), said.get("exercises", 0), titles,
+                said.get("instead", ""),
+            )
+        )  # fmt: skip
+    return found
+
+
+def for_readers(written: Sequence[Listed]) -> str:
+    """The list of README.md: two columns, and what is written so far."""
+    topics = {**PLANNED, **{one.name: one.topic for one in written}}
+    cells = [f"`{name}` | {topics[name]}" for name in sorted(topics)]
+    half = -(-len(cells) // 2)
+    cells += [" | "] * (2 * half - len(cells))
+    rows = [f"| {a} | {b} |" for a, b in zip(cells[:half], cells[half:], strict=True)]
+    practised = [one.number for one in written if one.exercises]
+    there = _ranges([one.number for one in written])
+    said = (
+        f"Written so far: {there}. Chapters {_ranges(practised)} "
+        "end in exercises: kernels with gaps to fill in a cell, and a check that says what is "
+        "wrong, on which line, and why."
+    )
+    head = ["| chapter | | chapter | |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows, "", textwrap.fill(said, 126)])
+
+
+def for_teachers(written: Sequence[Listed]) -> str:
+    """The table of TEACHING.md: minutes and exercises."""
+    rows = [
+        "| chapter | in class | exercises | checked exercises, in the order of the chapter |",
+        "| --- | ---: | ---: | --- |",
+    ]
+    for one in written:
+        practice = f"{one.practice} min" if one.practice else "–"
+        listed = "; ".join(one.exercises) or f"none; {one.instead}"
+        name = one.name.replace("_", " ")
+        rows.append(f"| {name} | {one.minutes} min | {practice} | {listed} |")
+    return "\n".join(rows)
+
+
+def _ranges(numbers: Sequence[str]) -> str:
+    """`00 to 09 and 12`: numbers in order, runs joined."""
+    runs: list[list[str]] = []
+    for number in numbers:
+        if runs and int(number) == int(runs[-1][-1]) + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    said = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]])) if said else "none"
+
+
+PAGES = {"README.md": for_readers, "TEACHING.md": for_teachers}
+
+
+def rewritten(text: str, block: str) -> str:
+    """A page with the block between its two comments replaced.
+
+    Raises:
+        ValueError: the page has no such comments.
+    """
+    pattern = f"{re.escape(COMMAND)}\n.*?{re.escape(_END)}"
+    if not re.search(pattern, text, re.DOTALL):
+        raise ValueError(f"The place for the list, {COMMAND} ... {_END}, is gone.")
+    return re.sub(pattern, lambda m: f"{COMMAND}\n\n{block}\n\n{_END}", text, flags=re.DOTALL)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the lists, or tell with `--check` which are not those of the notebooks."""
+    written = chapters()
+    old = 0
+    for page, block in PAGES.items():
+        path = ROOT / page
+        before = path.read_text("utf-8")
+        after = rewritten(before, block(written))
+        if after == before:
+            continue
+        if "--check" in arguments:
+            print(f"The list of chapters in {page} is not that of the notebooks: run `make lists`.")
+            old = 1
+        else:
+            path.write_text(after, "utf-8")
+            print(f"{page} is brought up to date.")
+    return old
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
