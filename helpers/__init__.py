@@ -23,9 +23,11 @@ _PLACES = {"device": ".gpu.device", "profile": ".measure.profile", "timing": ".m
 
 
 def __getattr__(name: str):
+    # late: `helpers.simulator` is imported without the rest, and without looking for a GPU
     if name == "cp":
         return importlib.import_module(".gpu.device", __name__).cp
     if name in _PLACES:
+        # late: as above
         return importlib.import_module(_PLACES[name], __name__)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")
 

@@ -204,7 +204,9 @@ def _zero_of_sum(x_negative: bool, y_negative: bool, mode: str) -> int:
     return int((x_negative and y_negative) or (mode == "rm" and (x_negative or y_negative)))
 
 
-def arithmetic(op: str, form: Format, mode: str, *operands: int, flush: bool = False) -> int:
+def arithmetic(  # noqa: C901  one branch an operation
+    op: str, form: Format, mode: str, *operands: int, flush: bool = False
+) -> int:
     """add, sub, mul, fma, div, rcp or sqrt of bits, rounded once, as IEEE 754 defines it."""
     if op == "sub":
         operands = (operands[0], operands[1] ^ form.sign_bit)

@@ -107,16 +107,16 @@ def keep_nvrtc_apart() -> None:
 
 
 def _bind(old: Path, new: Path) -> None:
-    from cuda import pathfinder
+    from cuda import pathfinder  # late: there are no wheels for macOS
 
     ctypes.CDLL(str(old))
-    import cupy
+    import cupy  # late: an optional package, after the NVRTC that it is to find
 
     cupy.cuda.nvrtc.getVersion()  # binds CuPy's functions
     ctypes.CDLL(str(new))
     for builtins in new.parent.glob("libnvrtc-builtins.so.13*"):
         ctypes.CDLL(str(builtins))
     pathfinder.load_nvidia_dynamic_lib.cache_clear()
-    from cuda.bindings import nvrtc
+    from cuda.bindings import nvrtc  # late: after the NVRTC that it is to find
 
     nvrtc.nvrtcVersion()  # binds the simulator's
