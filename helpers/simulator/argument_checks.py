@@ -11,16 +11,13 @@ from .compile.signature import Argument as Declared
 from .compile.signature import signature
 from .compile.source_text import mask
 from .errors import SimulatorError
+from .limits import SIMULATED
 from .ptx.syntax import Function
 from .settings import is_whole
 
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-
 
 @dataclass(slots=True)
-class Argument:
+class Passed:
     """An argument as passed: an array, or the bytes of a value."""
 
     name: str
@@ -45,21 +42,21 @@ def check_geometry(entry: str, grid, block, function: Function):
     """Grid and block as (x, y, z). Raises SimulatorError ("launch") beyond the H200's limits."""
     grid, block = _three(entry, "grid", grid), _three(entry, "block", block)
     threads = block[0] * block[1] * block[2]
-    if threads > MAX_THREADS:
+    if threads > SIMULATED.threads:
         raise SimulatorError(
             "launch",
             f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more "
-            f"than the {MAX_THREADS:,} that a block may have: use a smaller block and a larger "
-            "grid.",
+            f"than the {SIMULATED.threads:,} that a block may have: use a smaller block and a "
+            "larger grid.",
         )
-    for axis, size, most in zip("xyz", block, MAX_BLOCK, strict=True):
+    for axis, size, most in zip("xyz", block, SIMULATED.block, strict=True):
         if size > most:
             raise SimulatorError(
                 "launch",
                 f"{entry}: a block of {size:,} threads along {axis} is more than the {most:,} "
                 "allowed.",
             )
-    for axis, size, most in zip("xyz", grid, MAX_GRID, strict=True):
+    for axis, size, most in zip("xyz", grid, SIMULATED.grid, strict=True):
         if size > most:
             raise SimulatorError(
                 "launch",
@@ -108,7 +105,7 @@ def declared_arguments(
 
 def check_arguments(
     entry: str, source: str, function: Function, args, options: tuple[str, ...] = ()
-) -> list[Argument]:
+) -> list[Passed]:
     """Every argument, checked against the kernel.
 
     Raises SimulatorError ("argument"): a wrong number, an array that is not contiguous or has
@@ -142,9 +139,9 @@ def check_arguments(
         )
         if isinstance(arg, np.ndarray) and (_is_pointer(param, d) or not by_value):
             constant = d is not None and d.constant
-            out.append(Argument(name, _checked_array(where, arg, param, d), b"", constant))
+            out.append(Passed(name, _checked_array(where, arg, param, d), b"", constant))
         else:
-            out.append(Argument(name, None, _checked_value(where, arg, param, d)))
+            out.append(Passed(name, None, _checked_value(where, arg, param, d)))
     return out
 
 

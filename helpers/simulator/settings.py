@@ -7,9 +7,9 @@ import os
 import numpy as np
 
 from .errors import SimulatorError
+from .limits import SIMULATED
 
-DEFAULT_SHARED = 48 * 1024
-MAX_SHARED = 227 * 1024
+DEFAULT_SHARED, MAX_SHARED = SIMULATED.shared, SIMULATED.opt_in_shared
 SCHEDULES = ("lockstep", "warps", "warps_reversed")
 
 
@@ -81,13 +81,13 @@ def check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> No
                 f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
                 f"{dynamic:,} dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a "
                 "block may have without an opt-in: set kernel.max_dynamic_shared_size_bytes "
-                "first (at most 232,448), or use smaller tiles.",
+                f"first (at most {MAX_SHARED:,}), or use smaller tiles.",
             )
     elif dynamic > opted or static + dynamic > MAX_SHARED:
         raise SimulatorError(
             "launch",
             f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
             f"{dynamic:,} dynamic) are more than this kernel may have ({opted:,} dynamic bytes "
-            "by its opt-in, 232,448 in all): raise max_dynamic_shared_size_bytes or use "
+            f"by its opt-in, {MAX_SHARED:,} in all): raise max_dynamic_shared_size_bytes or use "
             "smaller tiles.",
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import missing
+from . import cuda, missing
 
 
 class MemoryPointer:
@@ -72,8 +72,6 @@ class ndarray(np.ndarray):  # noqa: N801 (CuPy's name)
     @property
     def device(self):
         """The simulated device."""
-        from . import cuda
-
         return cuda.Device(0)
 
     def __getitem__(self, key):

@@ -5,6 +5,7 @@ There is no time on it: events and streams can be recorded and waited for, but n
 
 from __future__ import annotations
 
+from ..simulator.limits import CAPABILITY
 from . import missing, runtime
 from .memory_pools import MemoryPool
 
@@ -45,7 +46,7 @@ class Device:
     @property
     def compute_capability(self) -> str:
         """`90`: the capability that the simulator compiles for."""
-        return "90"
+        return str(CAPABILITY)
 
     @property
     def attributes(self) -> dict[str, int]:

@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import simulator
+from ..simulator.compile.compiler import compile_ptx
+from ..simulator.errors import SimulatorError
+from ..simulator.limits import CAPABILITY, SIMULATED
+from ..simulator.machine.run import prepare
 from . import missing
 from .arrays import ndarray
-from .runtime import ATTRIBUTES
 
 _counting = False
 
@@ -112,8 +116,6 @@ class RawKernel:
             OverflowError: a whole number beyond 64 bits.
             SimulatorError: the source does not compile, or the launch is refused or stopped.
         """
-        from helpers import simulator
-
         if not isinstance(args, (tuple, list)):
             raise TypeError(
                 f"args of {self.name} must be a tuple such as (a, n), or (a,) for one, not of type "
@@ -139,9 +141,6 @@ class RawKernel:
 
     def _program(self):
         """(what the compiler gave, the parsed PTX of this kernel's module)."""
-        from helpers.simulator.compile.compiler import compile_ptx
-        from helpers.simulator.launch import prepare
-
         compiled = compile_ptx(self.code, self.options)
         compiled.entry(self.name)
         return compiled, prepare(compiled).module
@@ -164,7 +163,7 @@ class RawKernel:
     def max_threads_per_block(self) -> int:
         """Threads a block may have: 1,024 or what `__launch_bounds__` says."""
         function, _ = self._function()
-        return function.bounds.get("maxntid", ATTRIBUTES["MaxThreadsPerBlock"])
+        return function.bounds.get("maxntid", SIMULATED.threads)
 
     @property
     def shared_size_bytes(self) -> int:
@@ -192,12 +191,12 @@ class RawKernel:
     @property
     def ptx_version(self) -> int:
         """The PTX architecture, 10·major + minor."""
-        return 90
+        return CAPABILITY
 
     @property
     def binary_version(self) -> int:
         """The architecture that the counts are for, 10·major + minor."""
-        return 90
+        return CAPABILITY
 
     @property
     def cache_mode_ca(self) -> int:
@@ -216,14 +215,12 @@ class RawKernel:
         """
         if self._max_dynamic is not None:
             return self._max_dynamic
-        return ATTRIBUTES["MaxSharedMemoryPerBlock"] - self.shared_size_bytes
+        return SIMULATED.shared - self.shared_size_bytes
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
-        from helpers.simulator.errors import SimulatorError
-
         static = self.shared_size_bytes
-        most = ATTRIBUTES["MaxSharedMemoryPerBlockOptin"] - static
+        most = SIMULATED.opt_in_shared - static
         if not isinstance(size, (int, np.integer)):
             raise TypeError(
                 f"max_dynamic_shared_size_bytes of {self.name} is a whole number of bytes, not "
@@ -311,8 +308,6 @@ class RawModule:
 
     def compile(self, log_stream=None) -> None:
         """Compile now; `log_stream.write` gets the compiler's messages."""
-        from helpers.simulator.compile.compiler import compile_ptx
-
         compiled = compile_ptx(self.code, self.options)
         if log_stream is not None:
             log_stream.write(compiled.log)

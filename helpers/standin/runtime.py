@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ..simulator.limits import CAPABILITY, LANES, SIMULATED
 from . import missing
 
 NAME = "simulator (NumPy, no GPU)"
@@ -27,24 +28,20 @@ __all__ = [
 # Names as in `cp.cuda.Device.attributes`.
 ATTRIBUTES = {
     "CooperativeLaunch": 0,
-    "MaxBlockDimX": 1024,
-    "MaxBlockDimY": 1024,
-    "MaxBlockDimZ": 64,
-    "MaxBlocksPerMultiprocessor": 32,
-    "MaxGridDimX": 2147483647,
-    "MaxGridDimY": 65535,
-    "MaxGridDimZ": 65535,
-    "MaxRegistersPerBlock": 65536,
-    "MaxRegistersPerMultiprocessor": 65536,
-    "MaxSharedMemoryPerBlock": 49152,
-    "MaxSharedMemoryPerBlockOptin": 232448,
-    "MaxSharedMemoryPerMultiprocessor": 233472,
-    "MaxThreadsPerBlock": 1024,
-    "MaxThreadsPerMultiProcessor": 2048,
+    **{f"MaxBlockDim{axis}": most for axis, most in zip("XYZ", SIMULATED.block, strict=True)},
+    "MaxBlocksPerMultiprocessor": SIMULATED.multiprocessor_blocks,
+    **{f"MaxGridDim{axis}": most for axis, most in zip("XYZ", SIMULATED.grid, strict=True)},
+    "MaxRegistersPerBlock": SIMULATED.registers,
+    "MaxRegistersPerMultiprocessor": SIMULATED.registers,
+    "MaxSharedMemoryPerBlock": SIMULATED.shared,
+    "MaxSharedMemoryPerBlockOptin": SIMULATED.opt_in_shared,
+    "MaxSharedMemoryPerMultiprocessor": SIMULATED.multiprocessor_shared,
+    "MaxThreadsPerBlock": SIMULATED.threads,
+    "MaxThreadsPerMultiProcessor": SIMULATED.multiprocessor_threads,
     "MultiProcessorCount": 132,
-    "ReservedSharedMemoryPerBlock": 1024,
-    "TotalConstantMemory": 65536,
-    "WarpSize": 32,
+    "ReservedSharedMemoryPerBlock": SIMULATED.reserved_shared,
+    "TotalConstantMemory": SIMULATED.constant,
+    "WarpSize": LANES,
 }
 
 
@@ -103,8 +100,8 @@ def getDeviceProperties(device: int) -> dict:  # noqa: N802
     a = ATTRIBUTES
     return {
         "name": NAME.encode(),
-        "major": 9,
-        "minor": 0,
+        "major": CAPABILITY // 10,
+        "minor": CAPABILITY % 10,
         "warpSize": a["WarpSize"],
         "multiProcessorCount": a["MultiProcessorCount"],
         "maxThreadsPerBlock": a["MaxThreadsPerBlock"],

@@ -14,8 +14,8 @@ from helpers.panels import panel_of
 from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.errors import Interrupted
 from helpers.simulator.launch import prepare
+from helpers.simulator.machine.unrolling import CountedLoop
 from helpers.simulator.ptx.syntax import Reg
-from helpers.simulator.ptx.unrolling import CountedLoop
 
 LONG = "for (unsigned i = 0; i < 4000000000u; i++)\na[threadIdx.x] = a[threadIdx.x] * 3 + i;"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import SimulatorError
 from .entry_names import entries, find_entry, unknown_entry
-from .providers import Answer, FolderProvider, NvrtcProvider, Provider, Request
+from .providers import Compilation, FolderProvider, NvrtcProvider, Provider, Request
 from .source_text import has_computed_include, includes, main_file
 
 __all__ = [
@@ -35,9 +35,9 @@ _provider: Provider = NvrtcProvider()
 _cache: OrderedDict[tuple, Compiled] = OrderedDict()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
-    """What compiling one source text gave.
+    """What compiling one source text gave; each compilation is itself alone, and so hashable.
 
     `entries` maps each kernel's name in the PTX to its name in the source. `filename` is the
     name by which the PTX's `.file` directives and the log call the source: the one passed to
@@ -143,10 +143,10 @@ def get_provider() -> Provider:
 
 def store(folder: FolderProvider, compiled: Compiled) -> Path:
     """Keep `compiled` in `folder` for a place without a compiler; returns the file written."""
-    return folder.add(compiled.request, Answer(compiled.ptx, compiled.log, compiled.names))
+    return folder.add(compiled.request, Compilation(compiled.ptx, compiled.log, compiled.names))
 
 
-def _compiled(request: Request, answer: Answer) -> Compiled:
+def _compiled(request: Request, answer: Compilation) -> Compiled:
     known = entries(answer.ptx)
     known |= {mangled: name for name, mangled in answer.names.items()}
     return Compiled(

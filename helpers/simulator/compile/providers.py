@@ -47,7 +47,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Compilation:
     """PTX, the compiler's log, and the mangled name of each of the request's expressions."""
 
     ptx: str
@@ -61,7 +61,7 @@ class Provider(Protocol):
     @property
     def version(self) -> str: ...
 
-    def compile(self, request: Request) -> Answer: ...
+    def compile(self, request: Request) -> Compilation: ...
 
 
 class NvrtcProvider:
@@ -75,7 +75,7 @@ class NvrtcProvider:
         _, major, minor = self._nvrtc().nvrtcVersion()
         return f"nvrtc {major}.{minor}"
 
-    def compile(self, request: Request) -> Answer:
+    def compile(self, request: Request) -> Compilation:
         """Compile `request`.
 
         Raises:
@@ -110,12 +110,12 @@ class NvrtcProvider:
             ptx = _text(nvrtc, program, "PTX", request.filename)
         finally:
             nvrtc.nvrtcDestroyProgram(program)
-        return Answer(_with_own_names(ptx, request, ptx=True), log, names)
+        return Compilation(_with_own_names(ptx, request, ptx=True), log, names)
 
     def _nvrtc(self):
         if self._module is None:
             try:
-                from cuda.bindings import nvrtc
+                from cuda.bindings import nvrtc  # late: no wheels on some machines; slow to load
 
                 status, *_ = nvrtc.nvrtcVersion()
             except Exception as error:  # the loader raises several types of its own
@@ -144,7 +144,7 @@ class FolderProvider:
     def version(self) -> str:
         return f"folder {self.path}"
 
-    def compile(self, request: Request) -> Answer:
+    def compile(self, request: Request) -> Compilation:
         """Return the stored answer to `request`.
 
         Raises:
@@ -163,9 +163,9 @@ class FolderProvider:
         if ptx.startswith(_NAMES):
             first, ptx = ptx.split("\n", 1)
             names = json.loads(first.removeprefix(_NAMES))
-        return Answer(ptx, "", names)
+        return Compilation(ptx, "", names)
 
-    def add(self, request: Request, answer: Answer) -> Path:
+    def add(self, request: Request, answer: Compilation) -> Path:
         """Store `answer` as what this folder gives for `request`; returns the file written."""
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / f"{request.key}.ptx"
@@ -193,7 +193,9 @@ def toolkit_include_dirs() -> tuple[str, ...]:
     if not found:
         # A toolkit from conda or the system's own, which this package knows how to find.
         with contextlib.suppress(Exception):
-            from cuda.pathfinder import find_nvidia_header_directory
+            from cuda.pathfinder import (  # late: only where no wheel has the headers
+                find_nvidia_header_directory,
+            )
 
             found += filter(None, [find_nvidia_header_directory("cudart")])
     return tuple(found)

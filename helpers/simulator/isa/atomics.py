@@ -17,7 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from helpers.simulator.errors import SimulatorError
+from ..errors import SimulatorError
 
 OPERATIONS = frozenset(("add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from helpers.simulator.isa.instruction_types import TYPES, Builder, Operation, signature, width
+from .instruction_types import TYPES, Builder, Operation, signature, width
 
 _U8, _U32 = np.uint8, np.uint32
 _NONE = _U32(0xFFFFFFFF)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from helpers.simulator.isa.instruction_types import TYPES, Builder, Operation, same_type, signature
+from .instruction_types import TYPES, Builder, Operation, same_type, signature
 
 _LOGIC_TYPES = frozenset(("b16", "b32", "b64", "pred"))
 _SHIFT_RIGHT_TYPES = frozenset(kind + bits for kind in "bus" for bits in ("16", "32", "64"))

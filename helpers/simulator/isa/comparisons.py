@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.floats import flush
-from helpers.simulator.isa.halves import HALVES, unpack
-from helpers.simulator.isa.instruction_types import (
+from .floats import flush
+from .halves import HALVES, unpack
+from .instruction_types import (
     BITS,
     SIGNED,
     TYPES,
@@ -18,7 +18,7 @@ from helpers.simulator.isa.instruction_types import (
     Operation,
     signature,
 )
-from helpers.simulator.isa.rounding import F16, U16, widen_bf16
+from .rounding import F16, U16, widen_bf16
 
 _ORDERED: dict[str, np.ufunc] = {
     "eq": np.equal,

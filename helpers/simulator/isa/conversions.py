@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.conversions_packed import packed
-from helpers.simulator.isa.floats import canonical, flush, saturated
-from helpers.simulator.isa.halves import (
+from .conversions_packed import packed
+from .floats import canonical, flush, saturated
+from .halves import (
     HALVES,
     clamp,
     narrow_to_bf16,
@@ -16,7 +16,7 @@ from helpers.simulator.isa.halves import (
     relu,
     widen_f16,
 )
-from helpers.simulator.isa.instruction_types import (
+from .instruction_types import (
     FLOATS,
     SIGNED,
     TYPES,
@@ -26,8 +26,8 @@ from helpers.simulator.isa.instruction_types import (
     first_of,
     signature,
 )
-from helpers.simulator.isa.integers import saturate
-from helpers.simulator.isa.rounding import (
+from .integers import saturate
+from .rounding import (
     F32,
     F64,
     FORMATS,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.floats import flush
-from helpers.simulator.isa.halves import (
+from .floats import flush
+from .halves import (
     HALVES,
     narrow_to_bf16,
     narrow_to_f16,
@@ -16,8 +16,8 @@ from helpers.simulator.isa.halves import (
     relu,
     unpack,
 )
-from helpers.simulator.isa.instruction_types import Operation, signature
-from helpers.simulator.isa.rounding import F64, FORMATS, U16, U32, encode
+from .instruction_types import Operation, signature
+from .rounding import F64, FORMATS, U16, U32, encode
 
 _16 = np.uint32(16)
 _NAN_TF32 = np.uint32(0x7FFFE000)

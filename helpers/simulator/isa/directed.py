@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.rounding import F32, F64, FORMATS, U32, encode, to_odd, two_sum
+from .rounding import F32, F64, FORMATS, U32, encode, to_odd, two_sum
 
 _SMALL = 2.0**-126
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from helpers.simulator.isa.instruction_types import Builder, Operation, first_of, signature
-from helpers.simulator.isa.rounding import F64, I64, MODES, U64, step, to_odd, two_sum
+from .instruction_types import Builder, Operation, first_of, signature
+from .rounding import F64, I64, MODES, U64, step, to_odd, two_sum
 
 _SPLITTER = 2.0**27 + 1
 _SMALLEST, _LARGEST = 2.0**-300, 2.0**300
@@ -158,7 +158,9 @@ def _with_exceptions(
     return evaluate
 
 
-def _fma(mode: str) -> Callable:
+def fused_multiply_add(mode: str) -> Callable:
+    """`fma.f64` in a rounding mode."""
+
     def usual(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         high, low = two_product(a, b)
         addend_high, addend_low = two_sum(c, low)
@@ -234,7 +236,7 @@ _ARITHMETIC: dict[str, tuple[Callable[[str], Callable], int, int]] = {
     "add": (lambda mode: _sum(mode, 1.0), 2, 1),
     "sub": (lambda mode: _sum(mode, -1.0), 2, 1),
     "mul": (_mul, 2, 1),
-    "fma": (_fma, 3, 2),
+    "fma": (fused_multiply_add, 3, 2),
     "div": (_div, 2, 0),
     "rcp": (_rcp, 1, 0),
     "sqrt": (_sqrt, 1, 0),

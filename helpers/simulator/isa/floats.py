@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.directed import DIRECTED
-from helpers.simulator.isa.instruction_types import Builder, Operation, first_of, signature
-from helpers.simulator.isa.rounding import (
+from .directed import DIRECTED
+from .instruction_types import Builder, Operation, first_of, signature
+from .rounding import (
     F32,
     F64,
     FORMATS,

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.directed import DIRECTED
-from helpers.simulator.isa.floats import canonical, flush, flushing
-from helpers.simulator.isa.instruction_types import Builder, Operation, signature
-from helpers.simulator.isa.rounding import F32, F64, FORMATS, MODES, U32, U64, encode
+from .directed import DIRECTED
+from .floats import canonical, flush, flushing
+from .instruction_types import Builder, Operation, signature
+from .rounding import F32, F64, FORMATS, MODES, U32, U64, encode
 
 _BITS = {F32: U32, F64: U64}
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.simulator.isa.floats import canonical
-from helpers.simulator.isa.instruction_types import Builder, Operation, signature
-from helpers.simulator.isa.rounding import (
+from .floats import canonical
+from .instruction_types import Builder, Operation, signature
+from .rounding import (
     F16,
     F32,
     F64,

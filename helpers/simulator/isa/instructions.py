@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from helpers.simulator.isa import (
+from . import (
     bitfields,
     bits,
     comparisons,
@@ -21,7 +21,7 @@ from helpers.simulator.isa import (
     integers,
     video,
 )
-from helpers.simulator.isa.instruction_types import Builder, Operation, first_of
+from .instruction_types import Builder, Operation, first_of
 
 __all__ = ["Operation", "operation"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.instruction_types import (
+from .instruction_types import (
     SIGNED,
     TYPES,
     UNSIGNED,

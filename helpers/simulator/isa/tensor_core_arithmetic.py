@@ -38,7 +38,7 @@ _WARPS = 32  # at once, so that the products stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FragmentFormat:
     """A floating-point format of factors: `exponent_bits` above `fraction_bits` in a word."""
 
     word: np.dtype
@@ -61,9 +61,9 @@ class Format:
         return exponents
 
 
-F16 = Format(np.dtype(np.uint16), 5, 10)
-BF16 = Format(np.dtype(np.uint16), 8, 7)
-F32 = Format(np.dtype(np.uint32), 8, 23)
+F16 = FragmentFormat(np.dtype(np.uint16), 5, 10)
+BF16 = FragmentFormat(np.dtype(np.uint16), 8, 7)
+F32 = FragmentFormat(np.dtype(np.uint32), 8, 23)
 FORMATS = {"f16": F16, "bf16": BF16, "tf32": F32}
 
 

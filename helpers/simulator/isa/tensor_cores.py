@@ -24,11 +24,13 @@ from functools import cache
 
 import numpy as np
 
-from helpers.simulator.errors import SimulatorError
-from helpers.simulator.isa import tensor_core_arithmetic as arithmetic
+from ..errors import SimulatorError
+from ..limits import LANES
+from . import tensor_core_arithmetic as arithmetic
+from .doubles import fused_multiply_add
 
-LANES = 32
 _N = 8  # every shape has eight columns
+_FMA = fused_multiply_add("rn")
 
 # Elements a register, and the numpy type of one element's bits.
 _ELEMENTS = {
@@ -265,7 +267,7 @@ def mma(
     if a_type in integers:
         d = arithmetic.multiply_accumulate_integers(a_words, b_words, c_values, saturate)
     elif a_type == "f64":
-        d = arithmetic.multiply_accumulate_doubles(a_words, b_words, c_values, _fma_f64())
+        d = arithmetic.multiply_accumulate_doubles(a_words, b_words, c_values, _FMA)
     else:
         d = arithmetic.multiply_accumulate(a_words, b_words, c_values, a_type)
     fragments = form.c_fragments(d)
@@ -293,15 +295,3 @@ def _elements(
     word = np.dtype(np.float64) if element == "f64" else np.dtype(np.uint32)
     stacked = _stack(registers, word, leading)
     return stacked.view(dtype).reshape(stacked.shape + (width,))
-
-
-@cache
-def _fma_f64():
-    from helpers.simulator.isa.instructions import operation
-
-    fused = operation("fma", ("rn", "f64"))
-    if fused is None:
-        raise SimulatorError(
-            "unsupported", "mma.sync with f64 factors needs fma.rn.f64, which is not simulated."
-        )
-    return fused.evaluate

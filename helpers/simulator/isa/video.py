@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.isa.instruction_types import TYPES, Builder, Operation, signature
-from helpers.simulator.isa.integers import saturate
+from .instruction_types import TYPES, Builder, Operation, signature
+from .integers import saturate
 
 _KINDS = ("u32", "s32")
 _I64 = np.int64

@@ -11,16 +11,13 @@ from .elements import (
     active_mask,
     buffer_pieces,
     check_writable,
-    element_dtype,
     gather,
     guard_getter,
     pieces_of,
     scatter,
-    space_of,
-    vector_length,
 )
 from .memory import UNSIGNED
-from .operands import BOOL, address_getter, getter, putter, unsupported
+from .operands import BOOL, address_getter, getter, putter
 from .params import param_load, param_store
 
 # ------------------------------------------------------------------ ld and st
@@ -28,14 +25,14 @@ from .params import param_load, param_store
 
 def load_step(i: Instruction, code):
     """ld, ldu: every width and vector form ("Data Movement: ld")."""
-    space = space_of(i)
+    space = i.space
     destination, memory = i.operands[0], i.operands[1]
     if isinstance(memory, Vec):
         memory = memory.items[0]
     if space == "param" and isinstance(memory.base, Sym):
         return param_load(i, code)
-    n = vector_length(i)
-    dtype = element_dtype(i)
+    n = i.vector_length
+    dtype = i.dtype
     elem, total = dtype.itemsize, dtype.itemsize * n
     items = destination.items if isinstance(destination, Vec) else (destination,)
     puts = [putter(i, item) for item in items]
@@ -77,14 +74,14 @@ def load_step(i: Instruction, code):
 
 def store_step(i: Instruction, code):
     """st: every width and vector form ("Data Movement: st")."""
-    space = space_of(i)
+    space = i.space
     memory, source = i.operands[0], i.operands[1]
     if isinstance(memory, Vec):
         memory = memory.items[0]
     if space == "param" and isinstance(memory.base, Sym):
         return param_store(i)
-    n = vector_length(i)
-    dtype = UNSIGNED[element_dtype(i).itemsize]
+    n = i.vector_length
+    dtype = UNSIGNED[i.dtype.itemsize]
     elem, total = dtype.itemsize, dtype.itemsize * n
     items = source.items if isinstance(source, Vec) else (source,)
     gets = [getter(i, item, dtype) for item in items]
@@ -117,14 +114,14 @@ def store_step(i: Instruction, code):
 
 def atomic_step(i: Instruction, code):
     """atom and red ("Parallel Synchronization and Communication Instructions: atom, red")."""
-    space = space_of(i)
+    space = i.space
     returns = i.opcode == "atom"
     kind = i.modifiers[-1]
     op = next(m for m in i.modifiers if m in atomics.OPERATIONS)
-    n = vector_length(i)
+    n = i.vector_length
     if n > 1 or kind == "b128":
-        raise unsupported(i, "does not have vector or 128-bit atomics")
-    dtype = element_dtype(i)
+        raise i.unsupported("does not have vector or 128-bit atomics")
+    dtype = i.dtype
     unsigned = UNSIGNED[dtype.itemsize]
     operands = list(i.operands)
     put = putter(i, operands.pop(0)) if returns else None
@@ -179,16 +176,16 @@ def atomic_step(i: Instruction, code):
 def copy_step(i: Instruction, code):
     """cp.async and its groups ("Data Movement: Non-bulk copy"). A copy is visible at once."""
     if "bulk" in i.modifiers or "reduce" in i.modifiers or "async" not in i.modifiers:
-        raise unsupported(i, "does not have bulk copies (TMA)")
+        raise i.unsupported("does not have bulk copies (TMA)")
     if "commit_group" in i.modifiers:
         return lambda S, R: S.sanitizer.commit(S) if S.sanitizer is not None else None
     if {"wait_group", "wait_all"} & set(i.modifiers):
         return _wait_step(i)
     if "mbarrier" in i.modifiers:
-        raise unsupported(i, "does not have mbarriers")
+        raise i.unsupported("does not have mbarriers")
     destination, source, size = i.operands[:3]
     if not isinstance(size, Imm) or size.value not in (4, 8, 16):
-        raise unsupported(i, "copies 4, 8 or 16 bytes at a time")
+        raise i.unsupported("copies 4, 8 or 16 bytes at a time")
     total = size.value
     elem = min(total, 8)
     n = total // elem

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SimulatorError
+from ..limits import SIMULATED
+from ..ptx.ptxas import SHARED_BASE
 from .faults import part_written, plain_name
 from .layout import Layout
-from .memory import SHARED_BASE, Buffer
+from .memory import Buffer
 
 if TYPE_CHECKING:
     from .run import Run
@@ -57,7 +59,7 @@ class Batch:
 
     def reserve_local(self, nbytes: int, i) -> None:
         """Make room on every thread's stack for a call."""
-        if nbytes > 512 * 1024:
+        if nbytes > SIMULATED.local:
             raise SimulatorError(
                 "launch", f"{self.entry}, line {i.line}: a thread needs more than 512 KB of stack; "
                 f"shorten the recursion or its local arrays.{part_written(self)}", i.line,

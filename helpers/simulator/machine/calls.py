@@ -7,13 +7,12 @@ import numpy as np
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
 from .faults import part_written
-from .operands import unsupported
 from .printf import string_at, vprintf
 
 
 def alloca_step(i: Instruction, code):
     """alloca and stacksave are not part of the simulator."""
-    raise unsupported(i, "does not have dynamic stack allocation")
+    raise i.unsupported("does not have dynamic stack allocation")
 
 
 def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:

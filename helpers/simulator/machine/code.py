@@ -1,4 +1,4 @@
-"""What runs: a function's steps (Code), one activation of it (Frame), threads in it (Group)."""
+"""What runs: a function's steps (Code), one activation of it, threads in it (Group)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import numpy as np
 
 from ..ptx.program import WARP_SYNCS, Graph, ends_block
 from ..ptx.syntax import Instruction
-from ..ptx.unrolling import counted_loops
 from .endless import deciding_registers
 from .operands import BOOL, blank_register, getter
 from .steps import compile_step
+from .unrolling import counted_loops
 
 POLLING = frozenset(("volatile", "relaxed", "acquire", "mmio"))
 
 
 class Code:
-    """A function made ready to run: the steps of each block, and what ends it."""
+    """A function made ready to run: the steps of each block, and what ends it.
 
-    def __init__(self, graph: Graph):
+    `converted` are the loads of small `if`s (see `ptxas.annotate`); `local_addresses` are the
+    places of the local arrays in an activation's `depot` bytes of the stack. Launches share a Code
+    and change nothing in it.
+    """
+
+    def __init__(self, graph: Graph, converted: dict[int, list[Instruction]]):
         self.graph = graph
         self.function = graph.function
         code = self.function.instructions
@@ -26,10 +31,15 @@ class Code:
             blank_register(size, bool(unset >> slot & 1))
             for slot, (_, size) in enumerate(self.function.registers)
         ]
-        self.depot = sum(
-            v.size + 15 for v in self.function.variables.values() if v.space == "local"
-        )
-        self.converted: dict[int, list[Instruction]] = {}
+        self.converted = converted
+        self.local_addresses: dict[str, int] = {}
+        at = 0
+        for v in self.function.variables.values():
+            if v.space == "local":
+                at = -(-at // v.align) * v.align
+                self.local_addresses[v.name] = at
+                at += v.size
+        self.depot = -(-at // 16) * 16
         self.loops = counted_loops(graph)
         self._deciding: dict[int, int | None] = {}
         self.ranks = [b.rank for b in graph.blocks]
@@ -87,7 +97,7 @@ class Code:
         return not b.after and b.end - b.start <= 1
 
 
-class Frame:
+class Activation:
     """One activation of a function: its registers and call parameters."""
 
     __slots__ = ("code", "registers", "params", "parent", "call", "prefix", "depot", "carry")
@@ -104,7 +114,7 @@ class Group:
 
     __slots__ = ("frame", "block", "mask", "visited", "met")
 
-    def __init__(self, frame: Frame, block: int, mask, visited: int = 0, met: bool = False):
+    def __init__(self, frame: Activation, block: int, mask, visited: int = 0, met: bool = False):
         self.frame, self.block, self.mask, self.visited = frame, block, mask, visited
         self.met = met  # the warp has met for the instruction that the block starts with
 

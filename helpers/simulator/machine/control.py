@@ -8,13 +8,13 @@ from ..errors import SimulatorError
 from ..ptx.program import call_target
 from ..ptx.syntax import Instruction, Reg, Sym
 from . import calls
-from .code import Code, Frame, Group
+from .code import Activation, Code, Group
 from .faults import part_written, plain_name
-from .operands import BOOL, getter, putter, unsupported
+from .operands import BOOL, getter, putter
 from .waiting import Parked
 
 
-class Control:
+class Branching:
     """The half of `Machine` that deals with the ends of blocks."""
 
     def _branch(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
@@ -99,7 +99,7 @@ class Control:
             self._hand_back(frame.params.get(name, {}), parent, result, group.mask)
         self.groups.append(Group(parent, after, group.mask, group.visited))
 
-    def _hand_back(self, values: dict, parent: Frame, result, mask) -> None:
+    def _hand_back(self, values: dict, parent: Activation, result, mask) -> None:
         entries = parent.params.setdefault(result.name, {})
         for key, value in values.items():
             old = entries.get(key)
@@ -141,7 +141,7 @@ class Control:
             return block + 1
         callee = S.functions.get(name)
         if callee is None:
-            raise unsupported(end, f"does not have the device function {plain_name(name)}")
+            raise end.unsupported(f"does not have the device function {plain_name(name)}")
         passed = {}
         for param, argument in zip(callee.function.params, arguments, strict=True):
             if isinstance(argument, Sym):
@@ -151,7 +151,7 @@ class Control:
                 passed[param.name] = {0: get(S, group.frame.registers)}
         depot = group.frame.depot + group.frame.code.depot
         S.reserve_local(depot + callee.depot, end)
-        frame = Frame(
+        frame = Activation(
             callee, passed, group.frame,
             (block, block + 1, results, [r.name for r in callee.function.returns]),
             group.frame.prefix + (group.frame.code.ranks[block],), depot,

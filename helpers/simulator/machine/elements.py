@@ -9,42 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..isa.instruction_types import TYPES
 from ..ptx.syntax import Instruction
 from .faults import raise_fault
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, SHIFT
-from .operands import BOOL, getter, unsupported
+from .operands import BOOL, getter
 
 WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-SPACES = ("global", "shared", "local", "param", "const")
-
-
-def space_of(i: Instruction) -> str:
-    """The state space an instruction names; "generic" if none."""
-    for m in i.modifiers:
-        head = m.split("__")[0]
-        if head in SPACES:
-            return head
-    return "generic"
-
-
-def vector_length(i: Instruction) -> int:
-    """2 for .v2 and so on, 1 for a scalar."""
-    for m in i.modifiers:
-        if m in ("v2", "v4", "v8"):
-            return int(m[1:])
-    return 1
-
-
-def element_dtype(i: Instruction) -> np.dtype:
-    """The dtype of the elements that a load or store moves."""
-    dtype = TYPES.get(i.modifiers[-1])
-    if dtype is None:
-        raise unsupported(i, f"cannot move elements of type {i.modifiers[-1]}")
-    return dtype
 
 
 def guard_getter(i: Instruction):
+    """get(S, R) -> bool array, or None for an instruction without a guard."""
     return None if i.predicate is None else getter(i, i.predicate, BOOL)
 
 
@@ -93,8 +67,7 @@ def _global_piece(S, i, address, elem, total, mask, region):
 
 
 def global_pieces(S, i, address, elem, total, mask, cache, write):
-    """The elements behind global addresses: [(region, view, index, mask)], one per array "
-    "touched."""
+    """The elements behind global addresses: [(region, view, index, mask)], one per array."""
     region = cache.get(S.space)
     if region is not None:
         piece = _global_piece(S, i, address, elem, total, mask, region)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, SLOT
+from .memory import SLOT
 
 
 def plain_name(symbol: str) -> str:
@@ -165,10 +165,3 @@ def _buffer_fault(S, i: Instruction, address, total, mask, verb, space):
         f"{mend}.{part_written(S)}",
         i.line,
     )
-
-
-def window_of(address: int) -> str:
-    """The state space that a generic address lies in."""
-    if address >= LOCAL_WINDOW:
-        return "local"
-    return "shared" if address >= SHARED_WINDOW else "global"

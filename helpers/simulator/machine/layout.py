@@ -2,9 +2,8 @@
 
 A register's value is an array that broadcasts to (block axes…, thread axes…), with size 1 along
 every axis that it does not vary along: a parameter has one element, threadIdx.x has blockDim.x.
-Grid and block
-axes of extent 1 are left out. Work that the threads share is then done once, which is where most of
-the simulator's speed comes from.
+Grid and block axes of extent 1 are left out. Work that the threads share is then done once, which
+is where most of the simulator's speed comes from.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Threads that stand at the same place form a group with a mask. The group at the lowest place (in the
 order of the program text, callers before callees) runs until it meets or passes another one, so
-threads
-that diverged come together where their paths do. A group with mask None is every thread of
+threads that diverged come together where their paths do. A group with mask None is every thread of
 the batch: that is the fast path, and most kernels never leave it for long.
 """
 
@@ -13,8 +12,8 @@ import traceback
 
 import numpy as np
 
-from .code import Code, Frame, Group
-from .control import Control
+from .code import Activation, Code, Group
+from .control import Branching
 from .endless import same_way
 from .operands import BOOL
 from .waiting import Parked, release
@@ -38,7 +37,7 @@ def running_line(error: BaseException) -> int | None:
     return line
 
 
-class Machine(Control):
+class Machine(Branching):
     """Runs the batches of one launch. `S` is the batch in progress."""
 
     def __init__(self, S, entry: Code, max_steps: int):
@@ -72,13 +71,13 @@ class Machine(Control):
         """
         S = self.S
         if S.schedule == "lockstep" or S.layout.warps == 1:
-            return [Group(Frame(self.entry), 0, None)]
+            return [Group(Activation(self.entry), 0, None)]
         warp = S.layout.thread_index // 32
         turns = list(range(S.layout.warps))
         if S.schedule == "warps_reversed":
             turns.reverse()
         return [
-            Group(Frame(self.entry, prefix=(turn,)), 0, warp == number)
+            Group(Activation(self.entry, prefix=(turn,)), 0, warp == number)
             for turn, number in enumerate(turns)
         ]
 

@@ -2,11 +2,9 @@
 
 A global address is a number in the simulator's own address space. Every root buffer (the array that
 owns the memory behind an argument) gets a slot of 2**36 bytes, aligned like an allocation of a
-GPU, and an
-argument that is a view keeps its offset in it; so the sectors that a warp touches are those of a
-GPU,
-however NumPy happened to align the array, and an index that runs off an array can never land in
-another one. Kernels read and write the caller's memory in place.
+GPU, and an argument that is a view keeps its offset in it; so the sectors that a warp touches are
+those of a GPU, however NumPy happened to align the array, and an index that runs off an array can
+never land in another one. Kernels read and write the caller's memory in place.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 SLOT = 1 << 36
-SHARED_BASE = 1024  # where shared variables start on a device of compute capability 9.0
 SHARED_WINDOW = 1 << 50
 LOCAL_WINDOW = 1 << 51
 FUNCTION_WINDOW = 1 << 52

@@ -61,16 +61,6 @@ def immediate(imm: Imm, dtype: np.dtype) -> np.ndarray:
     return value
 
 
-def unsupported(i: Instruction, why: str) -> SimulatorError:
-    """The error for something that the simulator cannot execute."""
-    return SimulatorError(
-        "unsupported",
-        f"line {i.line}: the simulator {why}: `{i.text}`; run this kernel on a GPU, or write "
-        "the line another way.",
-        i.line,
-    )
-
-
 def register_getter(reg: Reg, dtype: np.dtype):
     """A getter of a register viewed as, or truncated to, a dtype."""
     slot, size = reg.slot, reg.size
@@ -97,7 +87,7 @@ def getter(i: Instruction, operand, dtype: np.dtype):
     if isinstance(operand, Reg):
         get = register_getter(operand, dtype)
         if get is None:
-            raise unsupported(i, f"cannot read {operand.name} as {dtype}")
+            raise i.unsupported(f"cannot read {operand.name} as {dtype}")
         return get
     if isinstance(operand, Imm):
         value = immediate(operand, dtype)
@@ -132,7 +122,7 @@ def getter(i: Instruction, operand, dtype: np.dtype):
         return part
     if isinstance(operand, Vec) and len(operand.items) == 1:
         return getter(i, operand.items[0], dtype)
-    raise unsupported(i, f"cannot read the operand {operand!r}")
+    raise i.unsupported(f"cannot read the operand {operand!r}")
 
 
 def special_error(i: Instruction, name: str) -> SimulatorError:
@@ -144,7 +134,7 @@ def special_error(i: Instruction, name: str) -> SimulatorError:
             "measure time on a GPU.",
             i.line,
         )
-    return unsupported(i, f"does not know the special register %{name}")
+    return i.unsupported(f"does not know the special register %{name}")
 
 
 def address_getter(i: Instruction, mem: Mem):
@@ -193,7 +183,7 @@ def putter(i: Instruction, operand):
     if operand is None:
         return lambda S, R, value, predicate=None: None
     if not isinstance(operand, Reg):
-        raise unsupported(i, "cannot write to this operand")
+        raise i.unsupported("cannot write to this operand")
     slot, size = operand.slot, operand.size
     bit = 1 << slot
 

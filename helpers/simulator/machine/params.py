@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.syntax import Instruction, Mem, Vec
-from .elements import element_dtype
 from .memory import UNSIGNED
 from .operands import getter, putter
 
@@ -17,7 +16,7 @@ def _param_key(memory: Mem) -> tuple[str, int]:
 def param_load(i: Instruction, code):
     """ld.param: the kernel's parameters, or arguments and results of a call."""
     name, offset = _param_key(i.operands[1])
-    dtype = element_dtype(i)
+    dtype = i.dtype
     destination = i.operands[0]
     items = destination.items if isinstance(destination, Vec) else (destination,)
     puts = [putter(i, item) for item in items]
@@ -58,7 +57,7 @@ def read_param(params: dict, name: str, offset: int, dtype: np.dtype) -> np.ndar
 
 def param_store(i: Instruction):
     name, offset = _param_key(i.operands[0])
-    dtype = UNSIGNED[element_dtype(i).itemsize]
+    dtype = UNSIGNED[i.dtype.itemsize]
     source = i.operands[1]
     items = source.items if isinstance(source, Vec) else (source,)
     gets = [getter(i, item, dtype) for item in items]

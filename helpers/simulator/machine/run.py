@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
+from functools import lru_cache
 
 import numpy as np
 
-from ..argument_checks import Argument
+from ..argument_checks import Passed
 from ..compile.compiler import Compiled
-from ..observe.sanitizer import SHADOW_BYTES, Sanitizer
-from ..observe.tally import Tally
 from ..ptx import program, ptxas
-from ..ptx import syntax as ptx
+from ..ptx.ptx_parser import parse
 from ..ptx.sinking import sink_loads
-from ..ptx.syntax import Imm, Module, Variable
+from ..ptx.syntax import TYPE_SIZES, Imm, Module, Sym, Variable
 from .code import Code
 from .faults import plain_name
 from .memory import FUNCTION_WINDOW, AddressSpace
@@ -29,7 +27,7 @@ class Prepared:
 
     def __init__(self, compiled: Compiled):
         self.compiled = compiled
-        self.module: Module = ptx.parse(compiled.ptx, compiled.filename)
+        self.module: Module = parse(compiled.ptx, compiled.filename)
         self.codes: dict[str, Code] = {}
 
     def need(self, name: str) -> None:
@@ -45,37 +43,27 @@ class Prepared:
             raise function.fault
         sink_loads(function)
         graph = program.build(function)
-        converted = ptxas.annotate(graph, self.module)
-        self.codes[name] = code = Code(graph)
-        code.converted = converted
+        self.codes[name] = Code(graph, ptxas.annotate(graph, self.module))
         for i in function.instructions:
             for operand in i.operands:
-                if isinstance(operand, ptx.Sym):  # called, or its address taken
+                if isinstance(operand, Sym):  # called, or its address taken
                     self.need(operand.name)
         for variable in self.module.variables.values():
             for item in variable.initial:
-                if isinstance(item, ptx.Sym):
+                if isinstance(item, Sym):
                     self.need(item.name)
 
 
-_prepared: OrderedDict[int, Prepared] = OrderedDict()
-
-
+@lru_cache(maxsize=64)
 def prepare(compiled: Compiled) -> Prepared:
     """The prepared form of a compiled source, remembered for the most recent ones."""
-    key = id(compiled)
-    got = _prepared.get(key)
-    if got is None or got.compiled is not compiled:
-        got = _prepared[key] = Prepared(compiled)
-        while len(_prepared) > 64:
-            _prepared.popitem(last=False)
-    return got
+    return Prepared(compiled)
 
 
 class Run:
-    """One launch."""
+    """One launch. What observes it (`tally`, and `sanitizer` if there is one) is handed in."""
 
-    def __init__(self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally: Tally):
+    def __init__(self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally):
         self.prepared, self.entry, self.counting, self.tally = prepared, entry, counting, tally
         prepared.need(mangled)
         self.code = prepared.codes[mangled]
@@ -86,13 +74,12 @@ class Run:
         self.shared_bytes = 0
         self.output: list[str] = []
         self.order = 0
-        self.sanitizer: Sanitizer | None = None
+        self.sanitizer = None
         self.schedule = "lockstep"
-        self.arguments: list[Argument] = []
+        self.arguments: list[Passed] = []
         self.function_addresses = {
             name: FUNCTION_WINDOW + 256 * n for n, name in enumerate(prepared.module.functions)
         }
-        self._lay_out_locals()
 
     def threads_at_once(self, threads: int, wanted: int) -> int:
         """How many threads a batch may have, so that the memory of its blocks stays bounded.
@@ -104,7 +91,7 @@ class Run:
         stack = sum(code.depot * frames for code, frames in self._frames())
         nbytes = self.shared_bytes + threads * stack
         if self.sanitizer is not None:
-            nbytes += SHADOW_BYTES * self.shared_bytes // self.sanitizer.granule
+            nbytes += self.sanitizer.shadow_bytes(self.shared_bytes)
         return min(wanted, max(1, BATCH_BYTES // max(1, nbytes)) * threads)
 
     def _frames(self) -> list[tuple[Code, int]]:
@@ -115,7 +102,7 @@ class Run:
                 o.name
                 for i in code.function.instructions
                 for o in i.operands
-                if isinstance(o, ptx.Sym) and o.name in codes
+                if isinstance(o, Sym) and o.name in codes
             }
             for name, code in codes.items()
         }
@@ -130,17 +117,6 @@ class Run:
         """A kernel's printf."""
         self.output.append(text)
         sys.stdout.write(text)
-
-    def _lay_out_locals(self) -> None:
-        for code in self.prepared.codes.values():
-            code.local_addresses = {}
-            at = 0
-            for v in code.function.variables.values():
-                if v.space == "local":
-                    at = -(-at // v.align) * v.align
-                    code.local_addresses[v.name] = at
-                    at += v.size
-            code.depot = -(-at // 16) * 16
 
     def lay_out_shared(self, dynamic: int) -> int:
         """Place the shared variables; returns the static bytes."""
@@ -161,13 +137,13 @@ class Run:
         data = {}
         for v in variables:
             data[v.name] = np.zeros(max(v.size, 1), np.uint8)
-            dtype = ELEMENT_DTYPES.get(v.element, np.dtype(f"u{ptx.TYPE_SIZES[v.element]}"))
+            dtype = ELEMENT_DTYPES.get(v.element, np.dtype(f"u{TYPE_SIZES[v.element]}"))
             kind = "constant" if v.space == "const" else "device"
             self.addresses[v.name] = self.space.add_bytes(
                 data[v.name], plain_name(v.name), kind, v.space == "global", dtype
             )
         for v in variables:
-            size = ptx.TYPE_SIZES[v.element]
+            size = TYPE_SIZES[v.element]
             for n, item in enumerate(v.initial):
                 if isinstance(item, Imm):
                     bits = item.bits if item.bits is not None and item.bits_size == size else None
@@ -180,7 +156,7 @@ class Run:
                 raw = (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
                 data[v.name][n * size : (n + 1) * size] = np.frombuffer(raw, np.uint8)
 
-    def place_arguments(self, arguments: list[Argument]) -> None:
+    def place_arguments(self, arguments: list[Passed]) -> None:
         """Fill the parameter buffer."""
         params = self.code.function.params
         at, places = 0, []

@@ -11,21 +11,15 @@ import numpy as np
 
 from ..isa.instructions import operation
 from ..ptx.program import destination_count
-from ..ptx.syntax import Instruction, Mem, Part, Reg, Sym, Vec
+from ..ptx.syntax import Instruction, Part, Reg, Sym, Vec
 from . import accesses, calls, elements, warps
-from .operands import BOOL, getter, putter, unsupported
+from .elements import guard_getter
+from .operands import BOOL, getter, putter
 
 IGNORED = frozenset(
     "membar fence prefetch prefetchu discard applypriority nanosleep pmevent setmaxnreg "
     "griddepcontrol createpolicy isspacep_ brkpt".split()
 )
-
-
-def predicate_getter(i: Instruction):
-    """get(S, R) -> bool array, or None for an instruction without a guard."""
-    if i.predicate is None:
-        return None
-    return getter(i, i.predicate, BOOL)
 
 
 def compile_step(i: Instruction, code) -> object:
@@ -44,13 +38,13 @@ def pure_step(i: Instruction):
         return _mov(i)
     op = operation(i.opcode, i.modifiers)
     if op is None:
-        raise unsupported(i, f"does not know the instruction {i.name}")
+        raise i.unsupported(f"does not know the instruction {i.name}")
     n = destination_count(i)
     sources = i.operands[n:]
     if isinstance(i.operands[0], Part):
         return _merged(i, op)
     if len(sources) != len(op.inputs):
-        raise unsupported(i, f"expects {len(op.inputs)} source operands here")
+        raise i.unsupported(f"expects {len(op.inputs)} source operands here")
     gets = [getter(i, s, d) for s, d in zip(sources, op.inputs, strict=True)]
     put = putter(i, i.operands[0])
     evaluate = op.evaluate
@@ -63,7 +57,7 @@ def pure_step(i: Instruction):
         def evaluate(*inputs):
             return plain(*inputs)[0]
 
-    guard = predicate_getter(i)
+    guard = guard_getter(i)
     if guard is not None:
 
         def guarded(S, R):
@@ -98,7 +92,7 @@ def _merged(i: Instruction, op):
     ]
     put = putter(i, part.register)
     keep = np.uint32(~(((1 << 8 * part.size) - 1) << part.shift) & 0xFFFFFFFF)
-    guard = predicate_getter(i)
+    guard = guard_getter(i)
 
     def step(S, R):
         value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32)
@@ -112,7 +106,7 @@ def _general(i: Instruction, op, gets):
     """Carry chains, and instructions with two destinations."""
     n = destination_count(i)
     puts = [putter(i, o) for o in i.operands[:n]]
-    guard = predicate_getter(i)
+    guard = guard_getter(i)
 
     def step(S, R):
         inputs = [g(S, R) for g in gets]
@@ -139,8 +133,8 @@ def _mov(i: Instruction):
     destination, source = i.operands[0], i.operands[1]
     size = _MOV_SIZES.get(i.modifiers[-1])
     if size is None:
-        raise unsupported(i, f"does not know the instruction {i.name}")
-    guard = predicate_getter(i)
+        raise i.unsupported(f"does not know the instruction {i.name}")
+    guard = guard_getter(i)
 
     def guarded(put):
         if guard is None:
@@ -195,7 +189,7 @@ def _cvta(i: Instruction, code):
         get = getter(i, source, np.dtype(np.uint64))
         shift = -window if "to" in i.modifiers else window
     put = putter(i, destination)
-    guard = predicate_getter(i)
+    guard = guard_getter(i)
     offset = np.array([shift], np.int64).view(np.uint64)
 
     def step(S, R):
@@ -225,11 +219,7 @@ def _isspacep(i: Instruction, code):
 
 
 def _mapa(i: Instruction, code):
-    raise unsupported(i, "does not have thread-block clusters")
-
-
-def _memory_operand(i: Instruction) -> Mem:
-    return next(o for o in i.operands if isinstance(o, Mem))
+    raise i.unsupported("does not have thread-block clusters")
 
 
 SPECIAL = {

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
+from .code import Group
 from .faults import part_written
 
 
@@ -15,7 +16,7 @@ from .faults import part_written
 class Parked:
     """A group at a barrier: `group` stands behind it. `barrier` is its number, or "warp"."""
 
-    group: object
+    group: Group
     barrier: int | str
     count: int | None
     instruction: Instruction
@@ -40,12 +41,9 @@ def release(S, parked: list[Parked], spinning: list) -> list:
     """Groups that may go on now that nothing else can run; empties `parked` of them.
 
     A block's barrier opens when every thread of the block that is still alive has come (or as many
-    as it asks
-    for); a warp's when every named lane that is alive has. Raises SimulatorError ("barrier") if
-    nothing can go on and no group is `spinning`, which might yet come.
+    as it asks for); a warp's when every named lane that is alive has. Raises SimulatorError
+    ("barrier") if nothing can go on and no group is `spinning`, which might yet come.
     """
-    from .code import Group
-
     alive = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
     for group in [p.group for p in parked] + spinning:
         alive |= _full(S, group.mask)

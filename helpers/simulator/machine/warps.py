@@ -1,8 +1,8 @@
 """Instructions in which the lanes of a warp look at each other, and the tensor-core ones.
 
 They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA:
-"Data Movement: shfl.sync",
-"Parallel Synchronization: vote, match, activemask, redux, elect", "Warp-level matrix instructions".
+"Data Movement: shfl.sync", "Parallel Synchronization: vote, match, activemask, redux, elect",
+"Warp-level matrix instructions".
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..isa import tensor_cores
-from ..ptx.syntax import Imm, Instruction, Reg, Vec
+from ..ptx.syntax import Imm, Instruction, Vec
 from .elements import (
     active_mask,
     buffer_pieces,
@@ -18,9 +18,8 @@ from .elements import (
     generic_spaces,
     guard_getter,
     scatter,
-    space_of,
 )
-from .operands import BOOL, address_getter, getter, putter, unsupported
+from .operands import BOOL, address_getter, getter, putter
 
 U32, S32 = np.dtype(np.uint32), np.dtype(np.int32)
 LANE = np.arange(32, dtype=np.int64)
@@ -179,7 +178,7 @@ def redux_step(i: Instruction, code):
     op = next(m for m in i.modifiers if m in ("add", "min", "max", "and", "or", "xor"))
     kind = i.modifiers[-1]
     if kind == "f32":
-        raise unsupported(i, "does not have floating-point redux")
+        raise i.unsupported("does not have floating-point redux")
     dtype = S32 if kind == "s32" else U32
     functions = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
                  "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
@@ -219,7 +218,7 @@ def _shared_rows(S, i, space, address, lanes_used, write):
     if space == "generic":
         spaces = generic_spaces(S, address, S.mask)
         if len(spaces) != 1 or spaces[0][0] != "shared":
-            raise unsupported(i, "needs addresses in shared memory")
+            raise i.unsupported("needs addresses in shared memory")
         address = spaces[0][1]
     used = np.zeros(32, BOOL)
     used[:lanes_used] = True
@@ -233,8 +232,8 @@ def _shared_rows(S, i, space, address, lanes_used, write):
 def ldmatrix_step(i: Instruction, code):
     """ldmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
-        raise unsupported(i, "loads only m8n8 matrices of 16-bit elements")
-    count, transposed, space = _matrices(i), "trans" in i.modifiers, space_of(i)
+        raise i.unsupported("loads only m8n8 matrices of 16-bit elements")
+    count, transposed, space = _matrices(i), "trans" in i.modifiers, i.space
     destination, memory = i.operands[:2]
     items = destination.items if isinstance(destination, Vec) else (destination,)
     puts = [putter(i, d) for d in items]
@@ -246,7 +245,7 @@ def ldmatrix_step(i: Instruction, code):
             S.tally.matrix(S, i, address, count, "load")
         pieces, mask = _shared_rows(S, i, space, address, 8 * count, False)
         if not _forgivable(pieces):
-            raise unsupported(i, "needs valid addresses in all lanes")
+            raise i.unsupported("needs valid addresses in all lanes")
         if S.sanitizer is not None:
             S.sanitizer.access(S, i, "load", pieces, 4, 4)
         words = [S.layout.lanes(w) for w in gather(pieces, 4)]
@@ -265,8 +264,8 @@ def _forgivable(pieces) -> bool:
 def stmatrix_step(i: Instruction, code):
     """stmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
-        raise unsupported(i, "stores only m8n8 matrices of 16-bit elements")
-    count, transposed, space = _matrices(i), "trans" in i.modifiers, space_of(i)
+        raise i.unsupported("stores only m8n8 matrices of 16-bit elements")
+    count, transposed, space = _matrices(i), "trans" in i.modifiers, i.space
     memory, source = i.operands[:2]
     items = source.items if isinstance(source, Vec) else (source,)
     gets = [getter(i, s, U32) for s in items]
@@ -302,7 +301,7 @@ def mma_step(i: Instruction, code):
     shape = next((m for m in i.modifiers if m.startswith("m") and "n" in m and "k" in m), None)
     d_type, a_type, b_type, c_type = i.modifiers[-4:]
     if shape is None or "sp" in i.modifiers:
-        raise unsupported(i, "does not have this matrix shape")
+        raise i.unsupported("does not have this matrix shape")
     d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in i.operands[:4])
     accumulators = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
     c_dtype = np.dtype(accumulators.get(c_type, np.uint32))
@@ -318,6 +317,3 @@ def mma_step(i: Instruction, code):
             put(S, R, S.layout.threads(value))
 
     return step
-
-
-__all__ = [name for name in globals() if name.endswith("_step")] + ["Reg"]

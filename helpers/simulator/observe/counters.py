@@ -27,12 +27,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.simulator.errors import SimulatorError
-
-LANES = 32
-SECTOR_BYTES = 32
-BANKS = 32
-BANK_BYTES = 4
+from ..errors import SimulatorError
+from ..limits import BANKS, LANES, SECTOR_BYTES, WORD
 
 _CHUNK = 4096  # warps counted at once
 _SIZES = (1, 2, 4, 8, 16)
@@ -123,7 +119,7 @@ def shared_wavefronts(
     def count(rows, mask):
         if mask is not None and mask.all():
             mask = None
-        alike = _alike(rows, mask, max(size, BANK_BYTES)) if len(rows) > 1 else None
+        alike = _alike(rows, mask, max(size, WORD)) if len(rows) > 1 else None
         if alike is None:
             return _row_wavefronts(rows, mask, size, load)
         chosen, place = alike
@@ -166,10 +162,10 @@ def _row_wavefronts(
     rows: np.ndarray, mask: np.ndarray | None, size: int, load: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """`shared_wavefronts` of (rows, 32) addresses, each row counted by itself."""
-    unit = max(size, BANK_BYTES)
-    lanes_a_phase = LANES * BANK_BYTES // unit
+    unit = max(size, WORD)
+    lanes_a_phase = LANES * WORD // unit
     units = rows >> (unit.bit_length() - 1)
-    merged = _merges(rows, mask) if load and unit > BANK_BYTES else np.zeros(1, np.bool_)
+    merged = _merges(rows, mask) if load and unit > WORD else np.zeros(1, np.bool_)
     if not merged.any():
         return _phase_sums(units, mask, lanes_a_phase, unit)
     if merged.all():
@@ -223,7 +219,7 @@ def _phase_sums(
     rows, lanes = units.shape
     groups = lanes // lanes_a_phase
     split = units.reshape(rows * groups, lanes_a_phase)
-    banks = BANKS * BANK_BYTES // unit
+    banks = BANKS * WORD // unit
     if mask is None:
         degrees = _busiest_bank(split, banks)
         phases = np.full(rows, groups, np.intp)
@@ -293,7 +289,7 @@ def lane_words(addresses: np.ndarray, size: int) -> np.ndarray:
     Raises SimulatorError (`unsupported`) for a size that is not 1, 2, 4, 8 or 16.
     """
     _check_shared_size(size)
-    words = np.arange(max(1, size // BANK_BYTES), dtype=np.int64)
+    words = np.arange(max(1, size // WORD), dtype=np.int64)
     return (np.asarray(addresses, np.int64)[..., None] >> 2) + words
 
 
@@ -307,9 +303,9 @@ def lane_phases(
     """
     _check_shared_size(size)
     addresses, active = _broadcast(addresses, active)
-    unit = max(size, BANK_BYTES)
-    lanes_a_phase = np.full(addresses.shape[:-1] + (1,), LANES * BANK_BYTES // unit, np.intp)
-    if load and unit > BANK_BYTES:
+    unit = max(size, WORD)
+    lanes_a_phase = np.full(addresses.shape[:-1] + (1,), LANES * WORD // unit, np.intp)
+    if load and unit > WORD:
         mask = None if active is None else active.reshape(-1, LANES)
         merged = _merges(addresses.reshape(-1, LANES), mask).reshape(lanes_a_phase.shape)
         lanes_a_phase = np.where(merged, 2 * lanes_a_phase, lanes_a_phase)

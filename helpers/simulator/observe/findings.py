@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..machine.faults import plain_name
-from ..machine.memory import SHARED_BASE
+from ..ptx.ptxas import SHARED_BASE
 from .shared_names import element_size
 
 

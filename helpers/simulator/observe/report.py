@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import SimulatorError
 from ..isa.instructions import operation
 from ..machine.faults import plain_name
-from ..machine.memory import SHARED_BASE
+from ..ptx.ptxas import SHARED_BASE
 from .sanitizer import Finding
 from .shared_names import element_size
 

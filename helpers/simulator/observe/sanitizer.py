@@ -5,8 +5,8 @@ who wrote it last, who has read it since, at which instruction, and in which epo
 epoch grows at every barrier of its block, so an access of an earlier epoch of the same block comes
 before everything that a thread does now. Within a warp, __syncwarp orders too: there, vector
 clocks say what each lane knows of the others. Blocks are never ordered. Two accesses that are not
-ordered
-by any of this, from different threads, at least one of them a write and not both atomic: a race.
+ordered by any of this, from different threads, at least one of them a write and not both atomic: a
+race.
 """
 
 from __future__ import annotations
@@ -70,6 +70,10 @@ class Sanitizer(Findings):
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
         self.granule = min([4, *sizes])
         self.constant = {a.name for a in run.arguments if a.constant}
+
+    def shadow_bytes(self, shared: int) -> int:
+        """Bytes that the shadow of a block's shared memory takes."""
+        return SHADOW_BYTES * shared // self.granule
 
     # ------------------------------------------------------------------ batches
 

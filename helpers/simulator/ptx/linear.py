@@ -2,9 +2,8 @@
 
 A register that is written once is followed back through copies and additions of constants to its
 base: a register that cannot be followed further, or a variable. Shared addresses have 32 bits on
-the
-machine, so widening is no obstacle. Alignment is a matter of low bits that are zero whatever the
-program does; ptxas does not look through a subtraction.
+the machine, so widening is no obstacle. Alignment is a matter of low bits that are zero whatever
+the program does; ptxas does not look through a subtraction.
 """
 
 from __future__ import annotations

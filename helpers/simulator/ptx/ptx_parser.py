@@ -97,11 +97,7 @@ class Parser:
             if not part:
                 continue
             variable = self.variable(part)
-            out.append(
-                Param(
-                    variable.name, variable.element, variable.size, variable.align, ".ptr" in part
-                )
-            )
+            out.append(Param(variable.name, variable.element, variable.size, variable.align))
         return out
 
     def module(self) -> Module:
@@ -189,3 +185,14 @@ class Parser:
             (body.min_line, body.max_line) if body.min_line else None, fault,
         )  # fmt: skip
         return close + 1
+
+
+def parse(text: str, main_file: str | None = None) -> Module:
+    """Parse PTX text.
+
+    `main_file` is the name that the source had when it was compiled; lines of other files (headers)
+    are mapped to the line of the main file that they were inlined at. A function with a statement
+    that cannot be read has a `fault`, the SimulatorError ("unsupported") to raise if it is needed.
+    Raises SimulatorError where a function's head cannot be read.
+    """
+    return Parser(text, main_file).module()

@@ -2,12 +2,9 @@
 
 PTX is not what the hardware runs: the assembler joins neighbouring shared accesses into wider ones,
 turns a small `if` into predicated instructions, and puts idle loads in front of asynchronous
-copies. Since the
-counters are to be those of the hardware, these habits are modelled here: `annotate` writes them
-into
-the instructions (`plan`, `predicated_off`). The rules were found with Nsight Compute and from
-machine
-code; results never depend on them.
+copies. Since the counters are to be those of the hardware, these habits are modelled here:
+`annotate` writes them into the instructions (`plan`, `predicated_off`). The rules were found with
+Nsight Compute and from machine code; results never depend on them.
 """
 
 from __future__ import annotations
@@ -15,13 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import SimulatorError
-from ..machine.elements import element_dtype, space_of, vector_length
-from ..machine.memory import SHARED_BASE
+from ..limits import SIMULATED, WORD
 from .linear import LinearForms
 from .program import Graph, reads_and_writes
 from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec
 
-WORD = 4
+SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
 SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
 FREE = frozenset("mov shl cvt cvta neg".split())  # folded into the instructions that use them
 COPY_DUMMIES = ((0, 0),) * 3
@@ -161,7 +157,7 @@ def _ends_window(i: Instruction) -> bool:
     if i.opcode == "cp":
         return True
     if i.opcode == "st":
-        return space_of(i) in ("shared", "generic")
+        return i.space in ("shared", "generic")
     return i.opcode in CALLS and "rn" in i.modifiers
 
 
@@ -213,7 +209,7 @@ def _idle_loads(graph: Graph) -> None:
             for i in code[b.start : b.end]:
                 if _is_copy(i):
                     loads = 0
-                elif i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+                elif i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
                     loads = min(enough, loads + 1)
             if loads != at_end[b.index]:
                 at_end[b.index], changed = loads, True
@@ -224,7 +220,7 @@ def _idle_loads(graph: Graph) -> None:
                 if loads < enough:
                     i.plan = COPY_DUMMIES
                 break
-            if i.opcode == "ldmatrix" or (i.opcode == "ld" and space_of(i) == "shared"):
+            if i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
                 loads += 1
 
 
@@ -240,7 +236,7 @@ def _straight_runs(graph: Graph) -> list[tuple[int, int]]:
 
 
 def _is_shared(i: Instruction) -> bool:
-    return i.opcode in ("ld", "st") and space_of(i) == "shared"
+    return i.opcode in ("ld", "st") and i.space == "shared"
 
 
 def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
@@ -254,13 +250,13 @@ def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
         if not store and (i.predicate is not None or "volatile" in i.modifiers):
             continue
         try:
-            elem = element_dtype(i).itemsize
+            elem = i.dtype.itemsize
         except SimulatorError:
             continue
         if i.predicate is not None or "volatile" in i.modifiers or elem < WORD:
             window.close() if store else None
             continue
-        n = vector_length(i)
+        n = i.vector_length
         values = i.operands[0 if not store else 1]
         items = values.items if isinstance(values, Vec) else (values,)
         words = []
@@ -293,7 +289,7 @@ def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
             continue
         if any(i.opcode in ("bra", "call", "bar", "barrier", "ret", "exit") for i in inside):
             continue
-        loads = [i for i in inside if i.opcode == "ld" and space_of(i) == "shared"]
+        loads = [i for i in inside if i.opcode == "ld" and i.space == "shared"]
         for i in loads:
             i.predicated_off = True
         if loads:

@@ -1,13 +1,11 @@
 """Loads that ptxas moves behind a branch.
 
 A shared load in front of a branch, of which only the way that falls through makes use, is made
-there:
-warps that jump never issue it. Nothing that could change the word may stand between.
+there: warps that jump never issue it. Nothing that could change the word may stand between.
 """
 
 from __future__ import annotations
 
-from ..machine.elements import space_of
 from .program import build, reads_and_writes
 from .syntax import Function, Instruction, Reg
 
@@ -46,7 +44,7 @@ def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
         single = i.opcode == "ld" and isinstance(i.operands[0], Reg)
         if (
             single
-            and space_of(i) == "shared"
+            and i.space == "shared"
             and i.predicate is None
             and "volatile" not in i.modifiers
             and not writes & (live | used | written)
@@ -65,7 +63,7 @@ def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
 
 def _orders_memory(i: Instruction) -> bool:
     if i.opcode == "st":
-        return space_of(i) in ("shared", "generic")
+        return i.space in ("shared", "generic")
     return i.opcode in (
         "bar", "barrier", "membar", "fence", "atom", "red", "call", "cp", "stmatrix"
     )  # fmt: skip

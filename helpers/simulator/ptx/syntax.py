@@ -1,14 +1,20 @@
-"""PTX text in, a program out: functions, variables and instructions with their source lines.
+"""What a PTX file holds: functions, variables and instructions with their source lines.
 
-Only the syntax is dealt with here; what an instruction means is in the table of `instructions`
-and in `steps`. The grammar is chapter 4 ("Syntax") and 5 ("State Spaces, Types, and Variables")
-of the PTX ISA manual, as far as NVRTC and inline assembly use it.
+Only the syntax is dealt with here (`ptx_parser` reads it); what an instruction means is in the
+table of `instructions` and in `steps`. The grammar is chapter 4 ("Syntax") and 5 ("State Spaces,
+Types, and Variables") of the PTX ISA manual, as far as NVRTC and inline assembly use it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ..errors import SimulatorError
+from ..isa.instruction_types import TYPES
+
+SPACES = frozenset(("global", "shared", "local", "param", "const"))
 TYPE_SIZES = {
     "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
     "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
@@ -100,6 +106,34 @@ class Instruction:
         """The full mnemonic, such as ld.global.f32."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def space(self) -> str:
+        """The state space that the instruction names; "generic" if none."""
+        heads = (m.split("__")[0] for m in self.modifiers)
+        return next((head for head in heads if head in SPACES), "generic")
+
+    @property
+    def vector_length(self) -> int:
+        """2 for .v2 and so on, 1 for a scalar."""
+        return next((int(m[1:]) for m in self.modifiers if m in ("v2", "v4", "v8")), 1)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements that a load or store moves."""
+        dtype = TYPES.get(self.modifiers[-1])
+        if dtype is None:
+            raise self.unsupported(f"cannot move elements of type {self.modifiers[-1]}")
+        return dtype
+
+    def unsupported(self, why: str) -> SimulatorError:
+        """The error for something that the simulator cannot execute."""
+        return SimulatorError(
+            "unsupported",
+            f"line {self.line}: the simulator {why}: `{self.text}`; run this kernel on a GPU, or "
+            "write the line another way.",
+            self.line,
+        )
+
 
 @dataclass(slots=True)
 class Variable:
@@ -121,7 +155,6 @@ class Param:
     type: str
     size: int
     align: int
-    is_pointer: bool = False
 
 
 @dataclass(slots=True)
@@ -150,16 +183,3 @@ class Module:
     functions: dict[str, Function]
     variables: dict[str, Variable]
     files: dict[int, str]
-
-
-def parse(text: str, main_file: str | None = None) -> Module:
-    """Parse PTX text.
-
-    `main_file` is the name that the source had when it was compiled; lines of other files (headers)
-    are mapped to the line of the main file that they were inlined at. A function with a statement
-    that cannot be read has a `fault`, the SimulatorError ("unsupported") to raise if it is needed.
-    Raises SimulatorError where a function's head cannot be read.
-    """
-    from .ptx_parser import Parser
-
-    return Parser(text, main_file).module()

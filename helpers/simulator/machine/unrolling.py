@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..machine.operands import getter
-from .program import Block, Graph, destination_count
-from .syntax import Imm, Instruction, Reg
+from ..ptx.program import Block, Graph, destination_count
+from ..ptx.syntax import Imm, Instruction, Reg
+from .operands import getter
 
 # Machine instructions of a loop body up to which it is unrolled, branch included; found by growing
 # loops until ptxas 13.0 left them alone.
