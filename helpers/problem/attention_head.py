@@ -1,4 +1,4 @@
-"""One real attention head with the words to try it on; `helpers/data/README.md` says whose it is.
+"""One real attention head with the words to try it on; `data/README.md` beside it says whose it is.
 
 head = load_head()
 tokens = head.tokenize("Attention is all you need")
@@ -16,7 +16,7 @@ import numpy as np
 
 __all__ = ["Head", "load_head"]
 
-FILE = Path(__file__).resolve().parents[1] / "data" / "attention_head.npz"
+FILE = Path(__file__).resolve().parent / "data" / "attention_head.npz"
 _FIRST, _LAST = "[CLS]", "[SEP]"
 
 
@@ -112,7 +112,7 @@ class Head:
 
 
 def load_head() -> Head:
-    """Read the head from `helpers/data/`; its arrays cannot be written to."""
+    """Read the head from `helpers/problem/data/`; its arrays cannot be written to."""
     with np.load(FILE) as stored:
         values = {name: stored[name] for name in stored.files}
     for name, value in values.items():

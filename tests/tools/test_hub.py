@@ -195,7 +195,7 @@ def test_every_chapter_of_the_course_is_handed_out_and_no_solution():
     assert {p.name for p in (ROOT / "notebooks").glob("*.ipynb")} == {
         Path(name).name for name, changeable in names.items() if changeable
     }
-    assert "kernels/02_naive.cu" in names and "helpers/data/README.md" in names
+    assert "kernels/02_naive.cu" in names and "helpers/problem/data/README.md" in names
     assert not [name for name in names if "solution" in name or "exercises" in name]
 
 

@@ -23,7 +23,7 @@ HANDED_OUT = (
     ("notebooks/*.ipynb", True),
     ("kernels/*.cu", False),
     ("kernels/include/*", False),
-    ("helpers/data/README.md", False),
+    ("helpers/problem/data/README.md", False),
 )
 
 
