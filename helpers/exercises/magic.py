@@ -9,23 +9,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from html import escape
 from pathlib import Path
 
 from ..kernels.kernel import KERNELS, load_kernel
 from ..kernels.source import KernelError, kernel_functions
+from ..show import Shows, render
 from ..simulator.errors import SimulatorError
 from .answer import ANSWERS
 
 MAGIC = "%%kernel"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*\.cu")
-_STYLE = """
-.kernel-written { color: var(--jp-content-font-color2, #59636e); font-size: 0.93em; margin: 0; }
-.kernel-written code { color: var(--jp-content-font-color1, inherit); }
-"""
 
 
-class Written:
+class Written(Shows):
     """What the magic shows of a file that compiles.
 
     Attributes:
@@ -40,12 +36,8 @@ class Written:
         names = " and ".join(self.kernels)
         return f"{ANSWERS}/{self.path.name} is written, and {names} in it compiles."
 
-    def _repr_html_(self) -> str:
-        then = f" Next: <code>{escape(self._then)}</code>" if self._then else ""
-        return (
-            f"<style>{_STYLE}</style>"
-            f'<p class="kernel-written" role="status">{escape(self._said())}{then}</p>'
-        )
+    def html(self):
+        return render("written.html", said=self._said(), then=self._then)
 
     def __repr__(self) -> str:
         return f"{self._said()} {'Next: ' + self._then if self._then else ''}".rstrip()

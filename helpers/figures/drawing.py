@@ -5,12 +5,13 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from ..measure.charts import HUES, STYLE, hue
+from ..measure.charts import HUES, hue
+from ..show import Shows, render
 
 __all__ = ["HUES", "Drawing", "hue"]
 
 
-class Drawing:
+class Drawing(Shows):
     """A figure under construction, in pixels from the top left corner.
 
     Shown at the end of a notebook's cell it is inline SVG, no wider than the page.
@@ -86,8 +87,8 @@ class Drawing:
         """The figure as SVG text."""
         return ET.tostring(self._root, encoding="unicode")
 
-    def _repr_html_(self) -> str:
-        return f'<style>{STYLE}</style><div class="kernel-figure">{self.svg()}</div>'
+    def html(self):
+        return render("chart.html", svg=self.svg(), label="")
 
     def __repr__(self) -> str:
         return f"<Figure: {self.label}>"

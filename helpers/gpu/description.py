@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
+from ..show import Shows, render
 
 
-class Description:
+class Description(Shows):
     """Facts as (label, value) rows."""
 
     def __init__(self, rows: list[tuple[str, str]]):
@@ -21,10 +21,5 @@ class Description:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th scope="row" style="text-align:left">{escape(label)}</th>'
-            f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for label, value in self.rows
-        )
-        return f"<table>{rows}</table>"
+    def html(self):
+        return render("description.html", rows=self.rows)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping
-from html import escape
+
+from ..show import Shows, render
 
 __all__ = [
     "HUES",
     "INK",
-    "STYLE",
     "Markup",
     "chart",
     "hue",
@@ -39,12 +39,6 @@ _RC = {
     "grid.color": _GRID,
     "legend.frameon": False,
 }
-STYLE = """
-.kernel-figure { margin: 6px 0; color: var(--jp-content-font-color1, currentColor); }
-.kernel-figure svg { display: block; width: 100%; height: auto; }
-.kernel-figure text { fill: currentColor; font-family: system-ui, "DejaVu Sans", sans-serif; }
-.kernel-figure .mono { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-"""
 _RIVALS = ("FlashAttention-2", "cuDNN", "memory-efficient")
 _APART = 0.062  # of the axis' height between two labels
 _MARKS = "osD^"
@@ -55,7 +49,7 @@ def hue(number: int) -> str:
     return HUES[number % len(HUES)]
 
 
-class Markup:
+class Markup(Shows):
     """A figure that is SVG already, such as a chart."""
 
     def __init__(self, svg: str, label: str):
@@ -65,11 +59,8 @@ class Markup:
         """The figure as SVG text."""
         return self._svg
 
-    def _repr_html_(self) -> str:
-        return (
-            f'<style>{STYLE}</style><div class="kernel-figure" role="img" '
-            f'aria-label="{escape(self.label)}">{self._svg}</div>'
-        )
+    def html(self):
+        return render("chart.html", svg=self._svg, label=self.label)
 
     def __repr__(self) -> str:
         return f"<Figure: {self.label}>"

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
-# The class stands twice to outweigh the page's own rules for tables.
-_STYLE = """
-.kernel-table.kernel-table { border-collapse: collapse; margin: 6px 0; }
-.kernel-table.kernel-table th, .kernel-table.kernel-table td {
-  padding: 3px 14px 3px 6px; text-align: right; }
-.kernel-table.kernel-table th { font-weight: 600; vertical-align: bottom;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
-.kernel-table.kernel-table td { font-variant-numeric: tabular-nums; }
-.kernel-table.kernel-table .kt-text { text-align: left; }
-.kernel-note { margin: 4px 0 8px; max-width: 60em; }
-"""
+from ..show import Shows, render
 
 
-class Table:
+class Table(Shows):
     """Rows under headings, with an optional note below.
 
     Columns of numbers are set to the right. Integers get thousands separators; other formats are
@@ -48,23 +37,13 @@ class Table:
         values = [row[column] for row in self.rows]
         return bool(values) and not any(_numeric(value) for value in values)
 
-    def _repr_html_(self) -> str:
-        def row(tag: str, values: Sequence) -> str:
-            cells = []
-            for n, value in enumerate(values):
-                kind = ' class="kt-text"' if self._left(n) else ""
-                cells.append(f"<{tag}{kind}>{escape(_text(value))}</{tag}>")
-            return f"<tr>{''.join(cells)}</tr>"
-
-        table = ""
-        if self.rows:
-            body = "".join(row("td", values) for values in self.rows)
-            table = (
-                f'<table class="kernel-table"><thead>{row("th", self.headings)}</thead>'
-                f"<tbody>{body}</tbody></table>"
-            )
-        note = f'<p class="kernel-note">{escape(self.note)}</p>' if self.note else ""
-        return f"<style>{_STYLE}</style>{table}{note}"
+    def html(self):
+        return render(
+            "table.html",
+            table=self,
+            rows=[[_text(value) for value in row] for row in self.rows],
+            left=[self._left(column) for column in range(len(self.headings))],
+        )
 
     def __repr__(self) -> str:
         lines = []

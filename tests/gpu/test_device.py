@@ -193,7 +193,7 @@ def test_a_driver_that_answers(monkeypatch):
 def test_importing_the_core_needs_neither_widgets_nor_matplotlib():
     code = (
         "import sys\n"
-        "for name in ('ipywidgets', 'anywidget', 'matplotlib', 'IPython'):\n"
+        "for name in ('ipywidgets', 'anywidget', 'matplotlib', 'IPython', 'jinja2'):\n"
         "    sys.modules[name] = None\n"
         "from helpers import cp, device, simulator; from helpers.kernels import kernel as kernels\n"
         "print(cp.zeros(2))"

@@ -1,0 +1,73 @@
+"""What notebooks show as HTML: a template for each kind of thing, and one sheet of styles.
+
+    class Thing(Shows):
+        def html(self) -> Markup:
+            return render("thing.html", thing=self)
+
+Jinja2, which Jupyter brings along, is imported when something is shown: a bare machine does without
+it and sees text.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+__all__ = ["Shows", "render", "sheet"]
+
+_HERE = files(__package__)
+
+
+class Shows:
+    """To inherit from: in a notebook it is what `html()` says, behind the sheet of styles."""
+
+    def html(self) -> Markup:
+        """What is shown, in one element; as a part of something else, too."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return f"<style>{sheet()}</style>{self.html()}"
+        except ModuleNotFoundError as error:
+            if error.name != "jinja2":
+                raise
+            return None  # IPython then shows the text
+
+
+@functools.cache
+def sheet() -> str:
+    """The styles of all that is shown, as CSS."""
+    return _HERE.joinpath("style.css").read_text("utf-8")
+
+
+def render(template: str, **values) -> Markup:
+    """HTML by a template of `templates/`; what it says is escaped unless it is `Markup`.
+
+    Args:
+        template: the file's name.
+        values: what the template calls so.
+
+    Raises:
+        ModuleNotFoundError: there is no Jinja2.
+    """
+    from markupsafe import Markup  # late: it comes with Jinja2
+
+    return Markup(_environment().get_template(template).render(values).strip())
+
+
+@functools.cache
+def _environment() -> Environment:
+    import jinja2  # late: a bare machine does without
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
