@@ -14,22 +14,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .gpu import device
     from .gpu.device import cp
-    from .measure import profile, timing
+    from .measure import timing
+    from .measure.profile import profile
 
 __version__ = "0.1.0"
 __all__ = ["cp", "device", "profile", "timing"]
 
-_PLACES = {"device": ".gpu.device", "profile": ".measure.profile", "timing": ".measure.timing"}
+# Where each is, and its name there if it is no module.
+_PLACES = {
+    "cp": (".gpu.device", "cp"),
+    "device": (".gpu.device", ""),
+    "profile": (".measure.profile", "profile"),
+    "timing": (".measure.timing", ""),
+}
 
 
 def __getattr__(name: str):
-    # late: `helpers.simulator` is imported without the rest, and without looking for a GPU
-    if name == "cp":
-        return importlib.import_module(".gpu.device", __name__).cp
-    if name in _PLACES:
-        # late: as above
-        return importlib.import_module(_PLACES[name], __name__)
-    raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+    place, member = _PLACES[name]
+    # late: the simulator is imported without the rest, and without looking for a GPU
+    module = importlib.import_module(place, __name__)
+    return getattr(module, member) if member else module
 
 
 if "IPython" in sys.modules:  # a notebook shows errors as panels, whichever room it imports

@@ -45,7 +45,6 @@ SAME_NAME_LEFT: set[str] = {
     "Verdict",
 }
 LATE_LEFT: dict[str, int] = {
-    "__init__.py": 1,
     "bench/entry.py": 1,
     "bench/refusal.py": 3,
     "bench/work.py": 5,
@@ -58,11 +57,6 @@ LATE_LEFT: dict[str, int] = {
     "figures/pictures/swizzle.py": 1,
     "kernels/kernel.py": 5,
     "kernels/listing.py": 2,
-    "measure/flash_times.py": 4,
-    "measure/kernel_times.py": 1,
-    "measure/ladder_times.py": 2,
-    "measure/profile.py": 4,
-    "measure/timing.py": 3,
     "problem/flash.py": 2,
     "problem/rungs.py": 2,
     "simulator/compile/providers.py": 2,

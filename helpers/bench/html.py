@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..kernels.listing import listing
+from ..measure.tables import milliseconds
 from ..simulator.observe.report import COUNTERS
 from .check import power
 
@@ -232,13 +233,6 @@ def change(part: float | None) -> str:
 def settings_text(settings: Mapping[str, Any]) -> str:
     """`TILE=16 · N=128`."""
     return " · ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def milliseconds(value: float | None) -> str:
-    """A time with a sensible number of digits; empty for None."""
-    if value is None:
-        return ""
-    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
 def icon(name: str) -> str:

@@ -4,48 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from ..kernels.source import Value
 from ..measure import recorded as recordings
 from ..measure import timing
-from ..measure.recorded import Recorded
+from ..measure.ladder_times import D, bars
+from ..measure.recorded import Recording
+from ..measure.tables import milliseconds
 from ..problem.attention import make_inputs
-from ..problem.ladder import LADDER, Rung
-from .html import milliseconds
+from ..problem.ladder import LADDER
 from .result import Result
 
-D = 64  # columns of Q, K and V in every time of the ladder
-
 # Milliseconds on this machine's GPU, by bar and N: what one bench has timed, another shows.
-_live: dict[str, dict[int, float]] = {}
-
-
-def bars(upto: str) -> dict[str, tuple[Rung, Mapping[str, Value]]]:
-    """A rung, or each of its variants, by the name of its bar; from the first rung to `upto`."""
-    found: dict[str, tuple[Rung, Mapping[str, Value]]] = {}
-    for rung in LADDER:
-        for variant, settings in (rung.variants or {"": {}}).items():
-            found[f"{rung.name}, {variant}" if variant else rung.name] = rung, settings
-        if rung.name == upto:
-            break
-    return found
-
-
-def load(folder: Path = recordings.FOLDER) -> Recorded | None:
-    """The recorded times that have most bars of the ladder; None if there are none."""
-    names = set(bars(LADDER[-1].name)) | {rung.name for rung in LADDER}
-    best, most = None, 0
-    for path in sorted(folder.glob("*.json")):
-        try:
-            recorded = recordings.load(path.stem, folder)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue  # a recording of something else
-        known = len(names & set(recorded.milliseconds)) if recorded else 0
-        if known > most:
-            best, most = recorded, known
-    return best
+MEASURED: dict[str, dict[int, float]] = {}
 
 
 class Ladder:
@@ -53,13 +24,23 @@ class Ladder:
 
     Args:
         rung: its name; None for a bench of something else, which shows none.
-        recorded: recorded times; those of `helpers/measure/recorded`, if left out.
+        recorded: where recorded times are from; `helpers/measure/recorded`, if left out.
+        measured: times of this machine, which a bench adds its own to; those that all benches
+            share, if left out.
     """
 
-    def __init__(self, rung: str | None, recorded: Recorded | None = None):
+    def __init__(
+        self,
+        rung: str | None,
+        recorded: Recording | None = None,
+        measured: dict[str, dict[int, float]] | None = None,
+    ):
         self._bars = bars(rung) if rung else {}
         self._rung = rung
-        self._recorded = recorded or (load() if rung else None)
+        recorded = recorded or (recordings.load(recordings.LADDER) if rung else None)
+        self._device = escape(recorded.device) if recorded else ""
+        self._recorded = recorded.times() if recorded else {}
+        self._live = MEASURED if measured is None else measured
 
     def data(self, result: Result) -> dict[str, Any]:
         """`sizes`, the one to show first, `html` by size, and a note; empty without a ladder."""
@@ -68,18 +49,20 @@ class Ladder:
         now = self._bar_of(result)
         n = (result.timed or {}).get("N")
         if now and result.status == "right" and result.milliseconds and self._usual(result, now):
-            _live.setdefault(now, {})[int(n)] = result.milliseconds
+            self._live.setdefault(now, {})[int(n)] = result.milliseconds
         sizes = sorted(
             {
                 n
                 for bar in self._bars
-                for times in (self._times(bar), _live.get(bar, {}))
+                for times in (self._times(bar), self._live.get(bar, {}))
                 for n in times
             }
         )
         html = {}
         for size in sizes:
-            live = {bar: _live[bar][size] for bar in self._bars if size in _live.get(bar, {})}
+            live = {
+                bar: self._live[bar][size] for bar in self._bars if size in self._live.get(bar, {})
+            }
             if now and size == n and result.status == "right" and result.milliseconds:
                 live[now] = result.milliseconds
             html[str(size)] = self._drawn(size, now, live, result.device)
@@ -92,11 +75,11 @@ class Ladder:
         if n is None or not self._bars or result.status != "right":
             return
         for bar, (rung, settings) in self._bars.items():
-            if n in _live.get(bar, {}):
+            if n in self._live.get(bar, {}):
                 continue
             yield f"timing {bar}"
             prepared = rung.prepare(*make_inputs(int(n), D), **settings)
-            _live.setdefault(bar, {})[int(n)] = timing.measure(prepared.launch)
+            self._live.setdefault(bar, {})[int(n)] = timing.measure(prepared.launch)
 
     def _bar_of(self, result: Result) -> str | None:
         """The bar that a result belongs to: that of its rung, of the variant that it is set to."""
@@ -113,14 +96,11 @@ class Ladder:
 
     def _times(self, bar: str) -> Mapping[int, float]:
         """Recorded milliseconds of a bar by N; those of a rung as such are its first variant's."""
-        if self._recorded is None:
-            return {}
-        times = self._recorded.milliseconds
-        if bar not in self._bars:
-            return times.get(bar, {})
+        if bar not in self._bars or bar in self._recorded:
+            return self._recorded.get(bar, {})
         rung, _ = self._bars[bar]
         first = next(name for name, (one, _) in self._bars.items() if one is rung)
-        return times.get(bar) or (times.get(rung.name, {}) if bar == first else {})
+        return self._recorded.get(rung.name, {}) if bar == first else {}
 
     def _drawn(self, n: int, now: str | None, live: Mapping[str, float], device: str) -> str:
         names = [*self._bars, *self._rivals]
@@ -153,17 +133,13 @@ class Ladder:
     @property
     def _rivals(self) -> list[str]:
         """What else was recorded, such as a library's own; the last rung is compared with it."""
-        if self._recorded is None or self._rung != LADDER[-1].name:
+        if self._rung != LADDER[-1].name:
             return []
         known = {*self._bars, *(rung.name for rung in LADDER)}
-        return [name for name in self._recorded.milliseconds if name not in known]
-
-    @property
-    def _device(self) -> str:
-        return escape(self._recorded.device) if self._recorded else ""
+        return [name for name in self._recorded if name not in known]
 
     def _note(self, result: Result) -> str:
-        if self._recorded is None and not any(bar in _live for bar in self._bars):
+        if not self._recorded and not any(bar in self._live for bar in self._bars):
             return f"{timing.NO_TIMES} No recorded ones are here yet."
         if result.timed is None:
             return timing.NO_TIMES

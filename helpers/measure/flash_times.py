@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import functools
 import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from ..gpu import lock as gpu_lock
+from ..gpu import device
 from ..problem.flash import FLASH
 from ..problem.flash_inputs import flops, make_inputs
 from . import timing
-from .charts import rate_chart
-from .recorded.flash_recording import Shape, load_flash
-from .tables import Table
+from .recorded import Shape, load_flash
+from .times import Cell, Source, Times, recorded_source
 
-__all__ = ["LARGE", "FlashTimes", "flash_times"]
+__all__ = ["LARGE", "flash_times"]
 
 LARGE: Shape = (4, 16, 4096, 128)  # batch, heads, n and d
 REFERENCE = "FlashAttention-2"
@@ -31,70 +29,12 @@ PROTOCOL = (
 )
 
 
-class FlashTimes(Table):
-    """TFLOPS by kernel at one size, with the GPU's name beside them.
-
-    Attributes:
-        shape: batch, heads, n and d.
-        device: this machine's GPU; None without one.
-        measured: {kernel: TFLOPS} of it; empty without a GPU.
-        recorded: {kernel: TFLOPS} of the GPU of the recording; empty without one.
-    """
-
-    def __init__(
-        self,
-        shape: Shape,
-        device: str | None,
-        measured: Mapping[str, float],
-        recorded: tuple[str, Mapping[str, float], str] | None,
-        notes: Sequence[str] = (),
-        samples: int = 0,
-    ):
-        self.shape, self.device = shape, device
-        self.measured = dict(measured)
-        self.recorded = dict(recorded[1]) if recorded else {}
-        sources = [(device, self.measured, PROTOCOL.format(samples))] if device else []
-        if recorded:
-            sources.append((f"{recorded[0]}, recorded", self.recorded, recorded[2]))
-        self._sources = [(str(gpu), rates) for gpu, rates, _ in sources if rates]
-        rows = [
-            (gpu, name, f"{rate:.0f}", self._share(rate, rates), _milliseconds(shape, rate))
-            for gpu, rates in self._sources
-            for name, rate in rates.items()
-        ]
-        said = [] if device else [timing.NO_TIMES]
-        if self._sources:
-            b, h, n, d = shape
-            said.append(f"Batch {b}, {h} heads, n = {n:,}, d = {d}: {sources[0][2]}.")
-        headings = ("GPU", "kernel", "TFLOPS", f"of {REFERENCE}", "milliseconds")
-        super().__init__(headings, rows, " ".join([*said, *notes]))
-
-    @staticmethod
-    def _share(rate: float, rates: Mapping[str, float]) -> str:
-        return f"{rate / rates[REFERENCE]:.2f}" if REFERENCE in rates else ""
-
-    def rates(self) -> tuple[str, dict[str, float]]:
-        """The GPU's name and TFLOPS by kernel, the measured ones first.
-
-        Raises:
-            ValueError: there are none.
-        """
-        if not self._sources:
-            raise ValueError("There are no times: neither a GPU nor a recording.")
-        gpu, rates = self._sources[0]
-        return gpu, dict(rates)
-
-    def chart(self):
-        """The TFLOPS as bars."""
-        return rate_chart(*self.rates())
-
-
 def flash_times(
     upto: str = "flash_swizzled",
     shape: Shape = LARGE,
     samples: int = 9,
     variants: Sequence[str] = (),
-) -> FlashTimes:
+) -> Times:
     """TFLOPS of the kernels from the first to `upto`, and of PyTorch's.
 
     Without a GPU nothing is launched, and the recorded ones stand alone.
@@ -108,25 +48,49 @@ def flash_times(
     Raises:
         ValueError: there is no such rung.
     """
-    from helpers import device
-
     names = [rung.name for rung in FLASH]
     if upto not in names:
         raise ValueError(f"There is no rung {upto!r}; there are {', '.join(names)}.")
     rungs = FLASH[: names.index(upto) + 1]
     shown = [*(_short(rung.name) for rung in rungs), *variants, *RIVALS]
-    recording, recorded = load_flash(), None
-    if recording and shape in recording.tflops:
-        rates = recording.tflops[shape]
-        kept = {name: rates[name] for name in shown if name in rates}
-        recorded = recording.device, kept, recording.protocol
-    said = [recording.note] if recording and recorded and recording.note else []
-    if not device.is_gpu:
-        return FlashTimes(shape, None, {}, recorded, said)
-    launches, notes = _launches(rungs, shape)
-    times = _interleaved(launches, samples)
-    rates = {name: flops(*shape) / ms * 1e-9 for name, ms in times.items()}
-    return FlashTimes(shape, device.name(), rates, recorded, [*notes, *said], samples)
+    recording, measured, notes = load_flash(), None, []
+    recorded = _at(shape, recorded_source(recording, names=shown))
+    if device.is_gpu:
+        launches, notes = _launches(rungs, shape)
+        taken = timing.in_turn(launches, samples, _SAMPLE_MS, most=100)
+        rates = {
+            name: {shape: flops(*shape) / statistics.median(times) * 1e-9}
+            for name, times in taken.items()
+        }
+        measured = Source(device.name(), rates, PROTOCOL.format(samples))
+    if recorded and recording.note:
+        notes.append(recording.note)
+    b, h, n, d = shape
+    return Times(
+        "kernel", measured, recorded, functools.partial(_columns, shape), unit="TFLOPS",
+        about=f"Batch {b}, {h} heads, n = {n:,}, d = {d}", notes=notes,
+    )  # fmt: skip
+
+
+def _at(shape: Shape, source: Source | None) -> Source | None:
+    """What a source has at one size; None if that is nothing."""
+    if source is None:
+        return None
+    times = {name: {shape: own[shape]} for name, own in source.times.items() if shape in own}
+    return source._replace(times=times) if times else None
+
+
+def _columns(shape: Shape, _) -> dict[str, Cell]:
+    """TFLOPS at one size, their share of PyTorch's, and the time of a launch."""
+
+    def share(own, times) -> str:
+        return f"{own[shape] / times[REFERENCE][shape]:.2f}" if REFERENCE in times else ""
+
+    return {
+        "TFLOPS": lambda own, _: f"{own[shape]:.0f}",
+        f"of {REFERENCE}": share,
+        "milliseconds": lambda own, _: f"{flops(*shape) / own[shape] * 1e-9:.2f}",
+    }
 
 
 def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], list[str]]:
@@ -136,8 +100,8 @@ def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], lis
         _short(rung.name): rung.prepare(*arrays).launch for rung in rungs
     }
     try:
-        import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
+        import torch  # late: an optional package
+        from torch.nn.attention import SDPBackend, sdpa_kernel  # late: as above
 
         tensors = [torch.from_numpy(x).cuda() for x in arrays]
     except Exception as error:  # not installed, or without CUDA
@@ -159,38 +123,6 @@ def _attend(torch, sdpa_kernel, backend, tensors) -> None:
         torch.nn.functional.scaled_dot_product_attention(*tensors)
 
 
-def _interleaved(launches: Mapping[str, Callable[[], object]], samples: int) -> dict[str, float]:
-    """Milliseconds of one launch: medians of samples that are taken in rounds."""
-    from helpers import cp
-
-    with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
-        return _in_rounds(cp, launches, samples)
-
-
-def _in_rounds(cp, launches, samples: int) -> dict[str, float]:
-    counts, hosts = {}, {}
-    for name, launch in launches.items():
-        launch()
-        cp.cuda.Device().synchronize()
-        start = time.perf_counter()
-        launch()
-        hosts[name] = time.perf_counter() - start  # seconds to queue one launch
-        cp.cuda.Device().synchronize()
-        once = timing._between_events(cp, launch, 1, hosts[name])
-        counts[name] = max(1, min(100, round(_SAMPLE_MS / once)))
-    taken: dict[str, list[float]] = {name: [] for name in launches}
-    for warm_up in (True, *[False] * samples):
-        for name, launch in launches.items():
-            one = timing._between_events(cp, launch, counts[name], hosts[name])
-            if not warm_up:
-                taken[name].append(one)
-    return {name: statistics.median(times) for name, times in taken.items()}
-
-
 def _short(rung: str) -> str:
     """The name of a rung in recordings: `baseline` of `flash_baseline`."""
     return rung.removeprefix("flash_")
-
-
-def _milliseconds(shape: Shape, rate: float) -> str:
-    return f"{flops(*shape) / rate * 1e-9:.2f}"

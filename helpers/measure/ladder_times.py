@@ -1,87 +1,42 @@
-"""The ladder so far, rung by rung: times measured on this machine's GPU, next to recorded ones."""
+"""Times of the ladder so far, rung by rung: of attention as a whole, or of one of its kernels."""
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ..bench.ladder_bars import D, bars, load
+from ..gpu import device
+from ..kernels.source import KernelError, Value
 from ..problem.attention import make_inputs, memory
-from ..problem.ladder import LADDER
-from . import timing
-from .charts import speedup_chart
-from .recorded import Recorded
-from .tables import Table
+from ..problem.ladder import LADDER, Rung, rung
+from . import recorded, timing
+from .times import Source, Times, by_size, recorded_source
 
-__all__ = ["SIZES", "LadderTimes", "ladder_times"]
+__all__ = ["SIZES", "D", "bars", "kernel_times", "ladder_times"]
 
 SIZES = (256, 512, 1024, 4096, 16384)
+D = 64  # columns of Q, K and V in every time of the ladder
 _SHARE = 0.8  # of a GPU's memory that Q, K, V, S, P and O may take together
 
-ByRung = Mapping[str, Mapping[int, float]]
+Bars = Mapping[str, tuple[Rung, Mapping[str, Value]]]
 
 
-class LadderTimes(Table):
-    """Milliseconds of the rungs by N; `chart` draws how many times as fast as naive each is.
+def bars(upto: str) -> Bars:
+    """A rung, or each of its variants, by the name of its bar; from the first rung to `upto`.
 
-    Attributes:
-        device: this machine's GPU, None without one.
-        measured: {rung: {N: milliseconds}} of it; empty without a GPU.
-        recorded: the recorded ones, or None.
+    Raises:
+        KernelError: there is no such rung.
     """
-
-    def __init__(
-        self,
-        device: str | None,
-        measured: ByRung,
-        recorded: Recorded | None,
-        names: Sequence[str],
-    ):
-        self.device, self.measured, self.recorded = device, measured, recorded
-        kept = {name: recorded.milliseconds.get(name, {}) for name in names} if recorded else {}
-        self._recorded = {name: times for name, times in kept.items() if times}
-        sizes = sorted({n for t in (*measured.values(), *self._recorded.values()) for n in t})
-        rows = [
-            (gpu, name, *(timing._milliseconds(times.get(n)) for n in sizes))
-            for gpu, by_rung in self._sources()
-            for name, times in by_rung.items()
-        ]
-        protocol = timing.PROTOCOL if device or not recorded else recorded.protocol
-        notes = [] if device else [timing.NO_TIMES]
-        notes += [f"Milliseconds, d = {D}: {protocol}."] if rows else []
-        # One "N =" is enough, and leaves room for the names of the rungs.
-        numbers = (f"{n:,}" if place else f"N = {n:,}" for place, n in enumerate(sizes))
-        headings = ("GPU", "rung", *numbers)
-        super().__init__(headings, rows, " ".join(notes))
-
-    def _sources(self) -> list[tuple[str, ByRung]]:
-        found: list[tuple[str, ByRung]] = []
-        if self.measured:
-            found.append((str(self.device), self.measured))
-        if self._recorded and self.recorded:
-            found.append((f"{self.recorded.device}, recorded", self._recorded))
-        return found
-
-    def speedups(self) -> tuple[str, dict[str, dict[int, float]]]:
-        """The GPU's name, and {rung: {N: naive's time divided by the rung's}}; measured ones first.
-
-        Raises:
-            ValueError: there are no times of the naive rung.
-        """
-        for gpu, by_rung in self._sources():
-            if naive := by_rung.get("naive"):
-                return gpu, {
-                    name: {n: naive[n] / time for n, time in times.items() if n in naive}
-                    for name, times in by_rung.items()
-                }
-        raise ValueError("There are no times of the naive rung to compare with.")
-
-    def chart(self):
-        """How many times as fast as the naive rung each is, against N."""
-        return speedup_chart(*self.speedups())
+    last = rung(upto)
+    return {
+        f"{one.name}, {variant}" if variant else one.name: (one, settings)
+        for one in LADDER[: LADDER.index(last) + 1]
+        for variant, settings in (one.variants or {"": {}}).items()
+    }
 
 
-def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> LadderTimes:
+def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> Times:
     """Times of the ladder's rungs from naive to `upto`, each variant on its own.
 
     Without a GPU nothing is launched, and the recorded times stand alone. With the last fp32 rung
@@ -90,26 +45,56 @@ def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> LadderTimes:
     Args:
         upto: name of the last rung to show.
         sizes: values of N to measure on a GPU; those that do not fit into its memory are left out.
-    """
-    from helpers import device
 
-    names, recorded = bars(upto), load()
-    shown = list(names)
-    if recorded and upto == LADDER[-1].name:
-        shown += [name for name in recorded.milliseconds if name not in names]
-    if not device.is_gpu:
-        return LadderTimes(None, {}, recorded, shown)
+    Raises:
+        KernelError: there is no such rung.
+    """
+    return _times(upto, "attention", lambda prepared: prepared.launch, sizes)
+
+
+def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
+    """The same for one of the three kernels.
+
+    Args:
+        kernel: `scaled_dot_product`, `softmax` or `pv_multiply`.
+
+    Raises:
+        KernelError: there is no such rung or kernel.
+    """
+    known = [step.entry for step in rung(upto).steps]
+    if kernel not in known:
+        raise KernelError(f"No rung has a kernel {kernel!r}; they have {', '.join(known)}.")
+
+    def alone(prepared) -> Callable[[], object]:
+        prepared.launch()  # S and P get values, for the kernels that read them
+        launch = next(x for x in prepared.launches if x.kernel.entry == kernel)
+        return functools.partial(prepared.launch_one, launch)
+
+    return _times(upto, kernel, alone, sizes)
+
+
+def _times(upto: str, what: str, launch_of: Callable, sizes: Sequence[int]) -> Times:
+    """The table of what `launch_of` makes of a prepared rung, and the recorded one `what`."""
+    rungs, recording = bars(upto), recorded.load(recorded.LADDER)
+    names = list(rungs)
+    if recording and upto == LADDER[-1].name:  # what the last is compared with comes along
+        names += [name for name in recording.times(what) if name not in rungs]
     measured: dict[str, dict[int, float]] = {}
-    for n, (name, (rung, settings)) in itertools.product(_fitting(sizes), names.items()):
-        prepared = rung.prepare(*make_inputs(n, D), **settings)
-        measured.setdefault(name, {})[n] = timing.measure(prepared.launch)
+    for n, name in itertools.product(_fitting(sizes) if device.is_gpu else (), rungs):
+        one, settings = rungs[name]
+        prepared = one.prepare(*make_inputs(n, D), **settings)
+        measured.setdefault(name, {})[n] = timing.measure(launch_of(prepared))
         del prepared  # its arrays, before those of the next
-    return LadderTimes(device.name(), measured, recorded, shown)
+    return Times(
+        "rung",
+        Source(device.name(), measured, timing.PROTOCOL) if device.is_gpu else None,
+        recorded_source(recording, what, names),
+        functools.partial(by_size, short=True),
+        about=f"Milliseconds, d = {D}",
+    )
 
 
 def _fitting(sizes: Sequence[int]) -> list[int]:
     """The sizes whose matrices the GPU has room for."""
-    from helpers import cp
-
-    _, total = cp.cuda.Device().mem_info
+    _, total = device.cp.cuda.Device().mem_info
     return [n for n in sizes if sum(memory(n, D).values()) <= _SHARE * total]

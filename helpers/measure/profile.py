@@ -17,18 +17,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ..gpu import device
 from ..gpu import lock as gpu_lock
 from ..kernels.arguments import checked, launch_shape
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
-from .recorded.flash_recording import load_flash
+from .recorded import load_flash
 from .tables import Table
 
 __all__ = ["PROFILED", "Profile", "profile", "stall_table", "stalls"]
@@ -166,8 +166,6 @@ def profile(
     launch = kernel if grid is None else Launch(kernel, grid, block, shared_mem, args)
     k = launch.kernel
     report = k.count(launch.grid, launch.block, launch.args, launch.shared_mem) if count else None
-    from helpers import device
-
     try:
         return Profile(device.name(), _measure(launch, seconds), report)
     except ProfileError as error:
@@ -249,8 +247,6 @@ def find_ncu() -> str:
 
 def _measure(launch, seconds: float) -> dict[str, float]:
     """PROFILED of a launch, by Nsight Compute in a process of its own; or a ProfileError."""
-    from helpers import cp, device
-
     if not device.is_gpu:
         raise ProfileError(device.notice or "There is no GPU here to profile.")
     ncu = find_ncu()
@@ -267,7 +263,7 @@ def _measure(launch, seconds: float) -> dict[str, float]:
         root = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
-            with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
+            with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(device.cp)):
                 done = subprocess.run(
                     command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                     timeout=seconds, env={**os.environ, "PYTHONPATH": paths},
@@ -307,17 +303,15 @@ def _read(lines: Iterable[str]) -> dict[str, float]:
 
 def _pack(launch, folder: Path) -> None:
     """Write down a launch: what `_replay` reads in another process."""
-    from helpers import cp
-
     k = launch.kernel
     grid, block = launch_shape(k.entry, launch.grid, launch.block)
-    args = checked(k.entry, k.arguments, launch.args, (cp.ndarray, np.ndarray))
+    args = checked(k.entry, k.arguments, launch.args, (device.cp.ndarray, np.ndarray))
     values, keys = {}, {}
     for number, value in enumerate(args):
         # An array that is passed twice stays one array.
         key = keys.setdefault(id(value), f"value{number}")
         if k.arguments[number].pointer:
-            value = value if isinstance(value, np.ndarray) else cp.asnumpy(value)
+            value = value if isinstance(value, np.ndarray) else device.cp.asnumpy(value)
         values[key] = value
     np.savez(folder / "values.npz", **values)
     data = {
@@ -334,20 +328,18 @@ def _pack(launch, folder: Path) -> None:
 
 def _replay(folder: Path) -> list:
     """Make the launch that `_pack` wrote down; returns its arguments."""
-    from helpers import cp
-
     data = json.loads((folder / "launch.json").read_text("utf-8"))
     with np.load(folder / "values.npz") as values:
         made = {
-            key: cp.asarray(values[key]) if pointer else values[key][()]
+            key: device.cp.asarray(values[key]) if pointer else values[key][()]
             for key, pointer in data["args"]
         }
-    kernel = cp.RawKernel(data["code"], data["entry"], options=tuple(data["options"]))
+    kernel = device.cp.RawKernel(data["code"], data["entry"], options=tuple(data["options"]))
     if data["shared_mem"]:
         kernel.max_dynamic_shared_size_bytes = data["shared_mem"]
     args = [made[key] for key, _ in data["args"]]
     kernel(tuple(data["grid"]), tuple(data["block"]), tuple(args), shared_mem=data["shared_mem"])
-    cp.cuda.Device().synchronize()
+    device.cp.cuda.Device().synchronize()
     return args
 
 
@@ -381,14 +373,5 @@ def _with_unit(value: float, unit: str) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-class _Module(types.ModuleType):
-    """This module, called as its main function: `from helpers import profile; profile(kernel)`."""
-
-    def __call__(self, *args, **options) -> Profile:
-        return profile(*args, **options)
-
-
 if __name__ == "__main__":
     _replay(Path(sys.argv[1]))
-else:
-    sys.modules[__name__].__class__ = _Module

@@ -1,4 +1,4 @@
-"""Small tables that show as HTML in a notebook and print as text, and bytes in words."""
+"""Small tables that show as HTML in a notebook and print as text, bytes and times in words."""
 
 from __future__ import annotations
 
@@ -68,6 +68,13 @@ def size_of(amount: float) -> str:
     while amount >= 1024 and step < len(units) - 1:
         amount, step = amount / 1024, step + 1
     return f"{amount:.3g} {units[step]}" if amount < 1000 else f"{amount:.0f} {units[step]}"
+
+
+def milliseconds(value: float | None) -> str:
+    """A time with a sensible number of digits; empty for None."""
+    if value is None:
+        return ""
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
 def _text(value) -> str:

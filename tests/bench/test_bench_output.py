@@ -16,13 +16,14 @@ from bench_problems import TRANSPOSE, run, source_of, transposed
 from helpers import device, timing
 from helpers.bench import Launch, bench, sweep
 from helpers.bench import html as bench_html
-from helpers.bench import ladder_bars as bench_ladder
 from helpers.bench import session as bench_session
+from helpers.bench.ladder_bars import Ladder
 from helpers.bench.session import Session
 from helpers.bench.subject import subject_of
 from helpers.bench.work import controls_of
 from helpers.kernels import Kernel, KernelError
-from helpers.measure.recorded import Recorded
+from helpers.measure import recorded
+from helpers.measure.recorded import Recording, Timed
 from helpers.problem.ladder import LADDER
 
 
@@ -114,17 +115,16 @@ def test_what_kernels_say_is_text_and_no_html(tmp_path):
     assert "<b>&" not in bench_html.page(result.data())
 
 
-RECORDED = Recorded(
-    "NVIDIA Test <9>", "",
-    {"naive": {256: 2.0, 512: 8.0}, "tiled": {256: 1.0, 512: 2.0}, "reduction": {512: 1.0},
-     "coalesced, transpose on store": {512: 0.5}, "library": {512: 0.25}},
-)  # fmt: skip
+BARS = {
+    "naive": {256: 2.0, 512: 8.0}, "tiled": {256: 1.0, 512: 2.0}, "reduction": {512: 1.0},
+    "coalesced, transpose on store": {512: 0.5}, "library": {512: 0.25},
+}  # fmt: skip
+RECORDED = Recording("NVIDIA Test <9>", "", {"attention": Timed("ms", BARS)})
 
 
-def test_the_ladder_shows_recorded_times_as_recorded(monkeypatch):
-    monkeypatch.setattr(bench_ladder, "_live", {})
+def test_the_ladder_shows_recorded_times_as_recorded():
     result, _ = run(subject_of("reduction"), N=32, d=16)
-    data = bench_ladder.Ladder("reduction", RECORDED).data(result)
+    data = Ladder("reduction", RECORDED, {}).data(result)
     assert data["sizes"] == [256, 512] and data["chosen"] == 512
     html = data["html"]["512"]
     assert re.findall(r'scope="row">([\w ,]+)<', html) == ["naive", "tiled", "reduction"]
@@ -136,29 +136,16 @@ def test_the_ladder_shows_recorded_times_as_recorded(monkeypatch):
     assert html.count('aria-current="true"') == 1 and "no time yet" not in html
     assert "no time yet" in data["html"]["256"]
     assert data["note"] == timing.NO_TIMES
-    last = bench_ladder.Ladder(LADDER[-1].name, RECORDED).data(result)
+    last = Ladder(LADDER[-1].name, RECORDED, {}).data(result)
     assert 'scope="row">library<' in last["html"]["512"]  # what the last rung is compared with
 
 
 def test_no_ladder_without_a_rung_and_no_times_out_of_nothing(monkeypatch):
-    monkeypatch.setattr(bench_ladder, "_live", {})
-    monkeypatch.setattr(bench_ladder, "load", lambda *_: None)
+    monkeypatch.setattr(recorded, "load", lambda *_: None)
     result, _ = run(subject_of("naive"), N=32, d=16)
-    assert bench_ladder.Ladder(None).data(result) == {}
-    data = bench_ladder.Ladder("naive").data(result)
+    assert Ladder(None).data(result) == {}
+    data = Ladder("naive", measured={}).data(result)
     assert data["sizes"] == [] and data["html"] == {} and "only a GPU can be timed" in data["note"]
-
-
-def test_recordings_are_found_by_what_they_hold(tmp_path):
-    (tmp_path / "a.json").write_text("[1, 2]")
-    (tmp_path / "b.json").write_text(
-        '{"device": "B", "protocol": "", "milliseconds": {"softmax": {"256": 1}}}'
-    )
-    assert bench_ladder.load(tmp_path) is None
-    (tmp_path / "c.json").write_text(
-        '{"device": "C", "protocol": "", "milliseconds": {"tiled": {"256": 1}}}'
-    )
-    assert bench_ladder.load(tmp_path).device == "C"
 
 
 # ------------------------------------------------------------------ a GPU, played by the stand-in
@@ -179,7 +166,6 @@ def gpu(monkeypatch):
     monkeypatch.setattr(device, "is_gpu", True)
     monkeypatch.setattr(device, "name", lambda: "Test GPU")
     monkeypatch.setattr(timing, "measure", measure)
-    monkeypatch.setattr(bench_ladder, "_live", {})
     return measured
 
 
@@ -204,7 +190,7 @@ def test_a_gpu_is_timed_at_a_size_of_its_own(gpu, monkeypatch):
     ]  # fmt: skip
     html = bench_html.page(result.data())
     assert "N = 96" in html and "checked and timed on Test GPU" in html
-    ladder = bench_ladder.Ladder("tiled", RECORDED)
+    ladder = Ladder("tiled", RECORDED, {})
     data = ladder.data(result)
     assert data["chosen"] == 96 and "measured on Test GPU" in data["html"]["96"]
     assert list(ladder.measure(result)) == ["timing naive"]
@@ -214,8 +200,9 @@ def test_a_gpu_is_timed_at_a_size_of_its_own(gpu, monkeypatch):
 def test_a_time_of_other_settings_is_no_time_of_the_ladder(gpu):
     result, _ = run(subject_of("tiled", timed=[64]), True, N=32, d=64, TILE=8)
     assert result.milliseconds == 6
-    bench_ladder.Ladder("tiled", RECORDED).data(result)
-    assert bench_ladder._live == {}
+    measured = {}
+    Ladder("tiled", RECORDED, measured).data(result)
+    assert measured == {}
 
 
 def test_what_is_wrong_on_the_gpu_is_not_timed(gpu, monkeypatch):
@@ -242,9 +229,8 @@ def test_memory_that_is_not_there_is_an_error_tosource_of(gpu, monkeypatch):
 
 
 @pytest.mark.gpu
-def test_a_real_gpu(monkeypatch):
+def test_a_real_gpu():
     """Right there too, and a larger problem takes longer."""
-    monkeypatch.setattr(bench_ladder, "_live", {})
     subject = subject_of("padded")
     times = []
     for n in (1024, 4096):
@@ -253,7 +239,7 @@ def test_a_real_gpu(monkeypatch):
         assert result.device == device.name() and result.timed == {"N": n}
         times.append(result.milliseconds)
     assert 0 < 4 * times[0] < times[1]
-    ladder = bench_ladder.Ladder("padded")
+    ladder = Ladder("padded", measured={})
     assert "timing naive" in list(ladder.measure(result))
     assert ladder.data(result)["html"]["4096"].count('class="bench-live"') >= len(LADDER)
 

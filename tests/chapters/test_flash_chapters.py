@@ -11,7 +11,7 @@ import pytest
 from helpers.kernels import load_kernel
 from helpers.measure.flash_times import LARGE
 from helpers.measure.profile import stalls
-from helpers.measure.recorded.flash_recording import load_flash
+from helpers.measure.recorded import load_flash
 from helpers.problem.attention import relative_error
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
 from helpers.problem.flash_inputs import flops, make_inputs, reference

@@ -12,10 +12,11 @@ from helpers.bench import sweep
 from helpers.bench.flash_bench import flash_problem
 from helpers.measure import flash_times as flash_module
 from helpers.measure.charts import rate_chart
-from helpers.measure.flash_times import LARGE, FlashTimes, flash_times
-from helpers.measure.recorded.flash_recording import load_flash
+from helpers.measure.flash_times import LARGE, flash_times
+from helpers.measure.recorded import load_flash
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
 
+NOTHING = "No recorded times of a GPU are here either."
 without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
 
 
@@ -31,7 +32,7 @@ def test_recorded_rates_stand_alone():
         assert float(share) == pytest.approx(stored[name] / stored["FlashAttention-2"], abs=0.005)
         # 4 b h n² d operations
         assert float(ms) == pytest.approx(4 * 64 * 4096**2 * 128 / stored[name] / 1e9, abs=0.005)
-    assert times.measured == {} and times.recorded == {n: stored[n] for n in names}
+    assert times.measured == {} and times.recorded == {n: {LARGE: stored[n]} for n in names}
     assert times.note.startswith(timing.NO_TIMES) and "n = 4,096, d = 128" in times.note
     assert [row[1] for row in flash_times("flash_baseline").rows][:2] == [
         "baseline",
@@ -42,23 +43,27 @@ def test_recorded_rates_stand_alone():
 @without_gpu
 def test_a_size_that_nobody_recorded():
     times = flash_times(shape=(1, 1, 64, 64))
-    assert times.rows == [] and times.note == timing.NO_TIMES
+    assert times.rows == [] and times.note == f"{timing.NO_TIMES} {NOTHING}"
     with pytest.raises(ValueError, match="no times"):
         times.chart()
 
 
-def test_what_is_measured_comes_first():
-    times = FlashTimes(
-        (1, 2, 64, 64), "a GPU", {"baseline": 2.0, "FlashAttention-2": 8.0},
-        ("another", {"baseline": 1.0}, "measured so"), ["A note."], 5,
-    )  # fmt: skip
-    assert times.rates() == ("a GPU", {"baseline": 2.0, "FlashAttention-2": 8.0})
-    assert [row[:4] for row in times.rows] == [
+def test_what_is_measured_comes_first(monkeypatch):
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(device, "name", lambda: "a GPU")
+    monkeypatch.setattr(flash_module, "_launches", lambda rungs, shape: ({}, ["A note."]))
+    work = 4 * 64 * 4096**2 * 128 / 1e9  # operations, as 10^12 a millisecond
+    taken = {"baseline": [work / 2] * 3, "FlashAttention-2": [work / 8, work, work / 9]}
+    monkeypatch.setattr(timing, "in_turn", lambda *_, **__: taken)
+    times = flash_times("flash_baseline", samples=3)
+    gpu, rates = times.rates()
+    assert gpu == "a GPU" and rates == pytest.approx({"baseline": 2.0, "FlashAttention-2": 8.0})
+    assert [row[:4] for row in times.rows[:3]] == [
         ("a GPU", "baseline", "2", "0.25"),
         ("a GPU", "FlashAttention-2", "8", "1.00"),
-        ("another, recorded", "baseline", "1", ""),
+        ("NVIDIA H200, recorded", "baseline", "48", "0.13"),
     ]
-    assert "median of 5 samples" in times.note and times.note.endswith("A note.")
+    assert "median of 3 samples" in times.note and times.note.endswith("A note.")
 
 
 def test_samples_are_taken_in_rounds(monkeypatch):
@@ -69,13 +74,14 @@ def test_samples_are_taken_in_rounds(monkeypatch):
         taken.append((launch(), launches))
         return {"a": 2.0, "b": 40.0}[taken[-1][0]] + 0.1 * len(taken)
 
-    monkeypatch.setattr(timing, "_between_events", between)
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(timing, "between_events", between)
     launches = {name: (lambda name=name: made.append(name) or name) for name in "ab"}
-    times = flash_module._interleaved(launches, 3)
+    times = timing.in_turn(launches, 3, 20, most=100)
     assert taken[:2] == [("a", 1), ("b", 1)]  # how long one takes
     assert taken[2:] == [("a", round(20 / 2.1)), ("b", 1)] * 4
     # Samples 5, 7 and 9 are a's after its warm-up, 6, 8 and 10 are b's.
-    assert times == pytest.approx({"a": 2.7, "b": 40.8})
+    assert [*times["a"], *times["b"]] == pytest.approx([2.5, 2.7, 2.9, 40.6, 40.8, 41.0])
 
 
 def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
@@ -83,9 +89,9 @@ def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
     monkeypatch.setattr(device, "is_gpu", True)
     monkeypatch.setattr(device, "name", lambda: "a GPU")
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(timing, "_between_events", lambda cp, launch, launches, host: 0.5)
+    monkeypatch.setattr(timing, "between_events", lambda cp, launch, launches, host: 0.5)
     times = flash_times(shape=(1, 1, 16, 64), samples=1)
-    assert times.measured == pytest.approx(
+    assert times.rates()[1] == pytest.approx(
         {name: 4 * 16 * 16 * 64 / 0.5e-3 / 1e12 for name in ("baseline", "swizzled")}
     )
     assert "PyTorch cannot be timed here" in times.note
@@ -132,5 +138,6 @@ def test_the_bench_tells_what_does_not_go_together():
 @pytest.mark.gpu
 def test_rates_of_this_gpu():
     times = flash_times(shape=(1, 16, 2048, 128), samples=3)
-    assert times.measured["swizzled"] > 2 * times.measured["baseline"] > 0
-    assert FLASH_BASELINE.name not in times.measured
+    _, rates = times.rates()
+    assert rates["swizzled"] > 2 * rates["baseline"] > 0
+    assert FLASH_BASELINE.name not in rates and rates.keys() == times.measured.keys()

@@ -1,4 +1,4 @@
-"""The ladder so far: recorded times in a table, the order of the rungs, the chart's labels."""
+"""The ladder so far, and one kernel through it: recorded times in a table, the chart's labels."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import re
 import pytest
 
 from helpers import device, timing
+from helpers.kernels import KernelError
 from helpers.measure.charts import apart, speedup_chart
-from helpers.measure.ladder_times import LadderTimes, ladder_times
-from helpers.measure.recorded import FOLDER, Recorded
+from helpers.measure.ladder_times import bars, kernel_times, ladder_times
+from helpers.measure.recorded import FOLDER, LADDER
+from helpers.measure.times import Source, Times
 
-MADE_UP = Recorded("NVIDIA X1", "a stopwatch", {"naive": {8: 6.0, 16: 9.0}, "quick": {8: 1.5}})
+MADE_UP = Source("NVIDIA X1", {"naive": {8: 6.0, 16: 9.0}, "quick": {8: 1.5}}, "a stopwatch")
+HERE = Source("NVIDIA Y2", {"naive": {8: 4.0}, "quick": {8: 0.5}}, timing.PROTOCOL)
 
 
 @pytest.fixture
 def stored() -> dict:
-    return json.loads((FOLDER / "h200_ladder.json").read_text())
+    """{what: {name: {N as text: milliseconds}}} of the file, and its protocol."""
+    data = json.loads((FOLDER / f"{LADDER}.json").read_text())
+    return {"protocol": data["protocol"], **{t["what"]: t["times"] for t in data["tables"]}}
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def test_without_a_gpu_the_recorded_times_stand_alone(no_gpu, stored):
         "coalesced, transpose on load", "coalesced, transpose on store",
     ]  # fmt: skip
     for name, row in table.items():
-        for text, value in zip(row, stored["milliseconds"][name].values(), strict=True):
+        for text, value in zip(row, stored["attention"][name].values(), strict=True):
             assert float(text) == pytest.approx(value, rel=0.01)
     assert timing.NO_TIMES in times.note and stored["protocol"] in times.note
 
@@ -48,9 +53,9 @@ def test_the_last_rung_is_compared_with_the_library(no_gpu):
 
 
 def test_measured_times_come_first_and_make_the_chart():
-    times = LadderTimes("NVIDIA Y2", {"naive": {8: 4.0}, "quick": {8: 0.5}}, MADE_UP, list("ab"))
+    times = Times("rung", HERE, MADE_UP._replace(times={}))
     assert [row[0] for row in times.rows] == ["NVIDIA Y2", "NVIDIA Y2"]
-    both = LadderTimes("NVIDIA Y2", times.measured, MADE_UP, ["naive", "quick"])
+    both = Times("rung", HERE, MADE_UP)
     assert [row[:2] for row in both.rows] == [
         ("NVIDIA Y2", "naive"),
         ("NVIDIA Y2", "quick"),
@@ -62,16 +67,16 @@ def test_measured_times_come_first_and_make_the_chart():
 
 
 def test_speedups_are_ratios_at_the_same_n():
-    times = LadderTimes(None, {}, MADE_UP, ["naive", "quick"])
+    times = Times("rung", None, MADE_UP)
     gpu, found = times.speedups()
     assert gpu == "NVIDIA X1, recorded"
     assert found == {"naive": {8: 1.0, 16: 1.0}, "quick": {8: 4.0}}
     with pytest.raises(ValueError, match="naive"):
-        LadderTimes(None, {}, MADE_UP, ["quick"]).speedups()
+        Times("rung", None, MADE_UP._replace(times={"quick": {8: 1.5}})).speedups()
 
 
 def test_the_chart_says_whose_times_and_how_many_times():
-    html = LadderTimes(None, {}, MADE_UP, ["naive", "quick"]).chart()._repr_html_()
+    html = Times("rung", None, MADE_UP).chart()._repr_html_()
     assert "NVIDIA X1, recorded" in html
     assert "quick: 4×" in html and "naive: 1×" in html
     with pytest.raises(ValueError, match="no times"):
@@ -95,3 +100,43 @@ def test_measures_each_rung_on_a_gpu():
     assert set(times.measured) == {"naive", "tiled"}
     assert all(0 < by_n[256] < 100 for by_n in times.measured.values())
     assert re.search(r"recorded", times._repr_html_())
+
+
+# ------------------------------------------------------------------ one kernel
+
+
+@pytest.mark.parametrize("kernel", ["scaled_dot_product", "softmax", "pv_multiply"])
+def test_recorded_times_are_those_of_the_kernel(no_gpu, stored, kernel):
+    shown = kernel_times("coarsened", kernel)
+    names = ["naive", "tiled", "reduction", "coarsened"]
+    assert [row[:2] for row in shown.rows] == [("NVIDIA H200, recorded", name) for name in names]
+    gpu, times = shown.speedups()
+    assert gpu == "NVIDIA H200, recorded"
+    for name in names:
+        for n in (256, 16384):
+            own = stored[kernel][name][str(n)]
+            assert times[name][n] == pytest.approx(stored[kernel]["naive"][str(n)] / own)
+    assert shown.note.startswith(timing.NO_TIMES)
+
+
+def test_variants_have_a_row_each(no_gpu):
+    assert [row[1] for row in kernel_times("coalesced", "softmax").rows][-2:] == [
+        "coalesced, transpose on load",
+        "coalesced, transpose on store",
+    ]
+
+
+def test_what_is_not_there_is_refused():
+    for times in (ladder_times, bars, lambda name: kernel_times(name, "softmax")):
+        with pytest.raises(KernelError, match="no rung 'tilde'"):
+            times("tilde")
+    with pytest.raises(KernelError, match="No rung has a kernel 'pv'"):
+        kernel_times("tiled", "pv")
+
+
+@pytest.mark.gpu
+def test_one_kernel_takes_less_than_all_three():
+    alone = kernel_times("tiled", "pv_multiply", sizes=(1024,)).measured
+    whole = ladder_times("tiled", sizes=(1024,)).measured
+    for name, times in alone.items():
+        assert 0 < times[1024] < whole[name][1024]

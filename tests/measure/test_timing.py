@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from helpers import cp, device, timing
 from helpers.measure import recorded
-from helpers.measure.recorded import Recorded
 from helpers.measure.tables import Table, size_of
+from helpers.measure.times import Source, Times, recorded_source
 
 TIMES = {"scaled_dot_product": {256: 0.0123, 1024: 0.5}, "softmax": {256: 0.25, 1024: 20.0}}
 
 
 @pytest.fixture
 def stored(tmp_path):
-    recorded.save("naive", Recorded("NVIDIA H200", "median of five", TIMES), tmp_path)
+    table = {"what": "launches", "unit": "ms", "times": TIMES}
+    data = {"device": "NVIDIA H200", "protocol": "median of five", "tables": [table]}
+    (tmp_path / "naive.json").write_text(json.dumps(data))
     return tmp_path
 
 
@@ -27,7 +31,10 @@ without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
 
 
 def test_recorded_times_come_back(stored):
-    assert recorded.load("naive", stored) == Recorded("NVIDIA H200", "median of five", TIMES)
+    found = recorded.load("naive", stored)
+    assert (found.device, found.protocol) == ("NVIDIA H200", "median of five")
+    assert found.tables["launches"].unit == "ms" and found.times("launches") == TIMES
+    assert found.times() == {} and found.tflops == {} and found.profile("x") is None
     assert recorded.load("other", stored) is None
 
 
@@ -63,7 +70,9 @@ def test_recorded_times_are_named(stored):
 
 
 def test_measured_times_stand_before_recorded_ones(stored):
-    times = timing.Times("A GPU", {"softmax": {1024: 7.0}}, recorded.load("naive", stored))
+    here = Source("A GPU", {"softmax": {1024: 7.0}}, timing.PROTOCOL)
+    named = recorded_source(recorded.load("naive", stored), "launches")
+    times = Times("kernel", here, named)
     assert times.rows[0] == ("A GPU", "softmax", "", "7.000")
     assert times.rows[1][0] == "NVIDIA H200, recorded"
     assert times.note == f"Milliseconds: {timing.PROTOCOL}."
@@ -137,14 +146,26 @@ def test_bytes_in_words(amount, words):
     assert size_of(amount) == words
 
 
-# The flash kernels' file has a form and tests of its own.
-TIMED = [p for p in sorted(recorded.FOLDER.glob("*.json")) if p.stem != "h200_flash"]
+# ------------------------------------------------------------------ the files
 
 
-@pytest.mark.parametrize("path", TIMED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(recorded.FOLDER.glob("*.json")), ids=lambda path: path.stem)
 def test_recorded_files_are_complete(path):
-    """Every launch at every size, from a named GPU, by a protocol that is told."""
+    """From a named GPU, by a protocol that is told; medians are those of the samples."""
     stored = recorded.load(path.stem)
-    assert stored.device.startswith("NVIDIA") and "median" in stored.protocol
-    sizes = {tuple(times) for times in stored.milliseconds.values()}
-    assert len(sizes) == 1 and all(min(t.values()) > 0 for t in stored.milliseconds.values())
+    assert stored.device.startswith("NVIDIA") and "median" in stored.protocol and stored.tables
+    for table in stored.tables.values():
+        for name, by_size in table.times.items():
+            assert min(by_size.values()) > 0
+            for size, samples in table.samples.get(name, {}).items():
+                middle = np.median(samples)
+                if table.unit == "TFLOPS":
+                    b, h, n, d = size
+                    middle = 4 * b * h * n * n * d / middle / 1e9
+                assert by_size[size] == pytest.approx(middle, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["02_naive", recorded.LADDER])
+def test_every_launch_is_recorded_at_every_size(name):
+    for table in recorded.load(name).tables.values():
+        assert len({tuple(times) for times in table.times.values()}) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import time
@@ -16,6 +15,7 @@ from helpers.problem.ladder import LADDER
 
 from . import ladder_cases as cases
 from .ladder_cases import KERNELS, say
+from .recording import rounded, save, table
 
 PROTOCOL = (
     "median of the samples, taken in turn with those of all others after a warm-up, each between two events around "
@@ -136,8 +136,8 @@ def times(out: Path, rounds: int) -> dict:
     from recorded import gpu
 
     d, clock = cases.TIMED_D, Clock()
-    whole: dict[str, dict[str, list[float]]] = {}
-    single: dict[str, dict[str, dict[str, list[float]]]] = {}
+    whole: dict[str, dict[int, list[float]]] = {}
+    single: dict[str, dict[str, dict[int, list[float]]]] = {entry: {} for entry in KERNELS}
     errors: dict[str, dict[str, float]] = {}
     problems: dict[str, str] = {}
     for N in cases.TIMED_N:
@@ -172,34 +172,36 @@ def times(out: Path, rounds: int) -> dict:
         launches.update(rivals)
         problems.update({f"{name}, N = {N}": text for name, text in missing.items()})
         for name, samples in clock.samples(launches, rounds).items():
-            whole.setdefault(name, {})[str(N)] = samples
+            whole.setdefault(name, {})[N] = samples
         flat = {(n, e): call for n, by_entry in steps.items() for e, call in by_entry.items()}
         for (name, entry), samples in clock.samples(flat, max(3, rounds // 3)).items():
-            single.setdefault(name, {}).setdefault(entry, {})[str(N)] = samples
-        say(f"N = {N}: " + ", ".join(f"{n} {_ms(whole[n][str(N)])}" for n in launches))
+            single[entry].setdefault(name, {})[N] = samples
+        say(f"N = {N}: " + ", ".join(f"{n} {_ms(whole[n][N])}" for n in launches))
         for name in steps:
             print(
                 f"      {name}: "
-                + ", ".join(f"{e} {_ms(single[name][e][str(N)])}" for e in steps[name]),
+                + ", ".join(f"{e} {_ms(single[e][name][N])}" for e in steps[name]),
                 flush=True,
             )
         del launches, steps, flat, rivals, scores, weights, prepared
         cp.get_default_memory_pool().free_all_blocks()
         about = gpu.describe()
-        data = {
-            "device": about["gpu"],
-            "protocol": PROTOCOL,
-            "milliseconds": _medians(whole),
-            "kernels": {name: _medians(by_entry) for name, by_entry in single.items()},
-            "d": d,
-            "about": {**about, **_torch_version()},
+        kept = {
             "settings": {name: one.values for name, one in cases.contenders().items()},
             "errors": errors,
             "problems": problems,
-            "samples": _rounded(whole),
-            "kernel_samples": {name: _rounded(by_entry) for name, by_entry in single.items()},
         }
-        (out / "h200_ladder.json").write_text(json.dumps(data, indent=1) + "\n")
+        data = {
+            "device": about.pop("gpu"),
+            "date": about.pop("date"),
+            "versions": {**about, **_torch_version()},
+            "protocol": PROTOCOL,
+            "tables": [
+                table("attention", "ms", whole, d=d, **kept),
+                *(table(entry, "ms", samples, d=d) for entry, samples in single.items()),
+            ],
+        }
+        save(out / "h200_ladder.json", data)
     for name, text in problems.items():
         print(f"    {name}: {text}", flush=True)
     return data
@@ -207,19 +209,6 @@ def times(out: Path, rounds: int) -> dict:
 
 def _ms(samples: list[float]) -> str:
     return f"{statistics.median(samples):.4g} ms"
-
-
-def _rounded(samples: dict[str, dict[str, list[float]]]) -> dict:
-    return {
-        n: {N: [float(f"{t:.5g}") for t in v] for N, v in s.items()} for n, s in samples.items()
-    }
-
-
-def _medians(samples: dict[str, dict[str, list[float]]]) -> dict:
-    return {
-        n: {N: float(f"{statistics.median(v):.5g}") for N, v in by_n.items()}
-        for n, by_n in samples.items()
-    }
 
 
 def _torch_version() -> dict[str, str]:
@@ -251,7 +240,7 @@ def sweep(budget: float) -> dict:
                 samples = clock.samples(
                     {"": lambda k=launch, a=args: k.kernel(k.grid, k.block, a)}, 3
                 )[""]
-                note["ms"] = float(f"{statistics.median(samples):.5g}")
+                note["ms"] = rounded(statistics.median(samples))
             except Exception as error:
                 note["error"] = f"{type(error).__name__}: {error}"[:300]
             found.append(note)

@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -16,16 +17,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from recorded.flash_cases import RUNGS  # noqa: E402
 
 from helpers.measure.profile import PROFILED  # noqa: E402
+from helpers.problem.flash_inputs import flops  # noqa: E402
 from helpers.simulator.observe.report import NCU_METRICS  # noqa: E402
+from tools.record.recording import keyed, rounded, save, table  # noqa: E402
 
 OUT = ROOT / "helpers" / "measure" / "recorded" / "h200_flash.json"
 RIVAL = "FlashAttention-2"
 VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy")
-DIGITS = 5
 
 
 def trim(whole: dict, note: str = "") -> dict:
-    """The recording of `helpers.measure.recorded.flash_recording`, of everything that was recorded.
+    """What `helpers.measure.recorded` holds of everything that was recorded.
 
     Raises:
         KeyError: a stage is not there.
@@ -37,16 +39,20 @@ def trim(whole: dict, note: str = "") -> dict:
         "versions": {name: device[name] for name in VERSIONS},
         "protocol": timings["protocol"],
         "note": note,
-        "sizes": [
+        "tables": [
+            table(
+                "attention",
+                "TFLOPS",
+                _by_name(timings, "samples"),
+                _tflops,
+                resources=keyed(_by_name(timings, "resources")),
+            ),
             {
-                "shape": size["shape"],
-                "tflops": _rounded(size["tflops"]),
-                "milliseconds": {n: list(map(_round, t)) for n, t in size["samples"].items()},
-                "resources": size["resources"],
-            }
-            for size in timings["sizes"]
+                "what": "attention, sustained",
+                "unit": "TFLOPS",
+                "times": {n: {"2,16,8192,128": rounded(t)} for n, t in whole["sustained"].items()},
+            },
         ],
-        "sustained": _rounded(whole["sustained"]),
         "profiles": [found for row in whole["profile"].items() if (found := _profile(*row))],
         "counters": [
             {
@@ -82,12 +88,17 @@ def _value(entry) -> float | int:
     return entry[0] if isinstance(entry, list) else entry
 
 
-def _round(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+def _by_name(timings: dict, what: str) -> dict:
+    """{name: {shape: ...}} of what stands by sizes."""
+    found: dict[str, dict] = {}
+    for size in timings["sizes"]:
+        for name, value in size[what].items():
+            found.setdefault(name, {})[tuple(size["shape"])] = value
+    return found
 
 
-def _rounded(values: dict[str, float]) -> dict[str, float]:
-    return {name: _round(value) for name, value in values.items()}
+def _tflops(shape: tuple[int, ...], times: list[float]) -> float:
+    return flops(*shape) / median(times) * 1e-9
 
 
 def main() -> None:
@@ -97,8 +108,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--note", default="", help="a sentence that goes with the recording")
     chosen = parser.parse_args()
-    text = json.dumps(trim(json.loads(chosen.whole.read_text("utf-8")), chosen.note), indent=1)
-    chosen.out.write_text(text + "\n", "utf-8")
+    save(chosen.out, trim(json.loads(chosen.whole.read_text("utf-8")), chosen.note))
 
 
 if __name__ == "__main__":
