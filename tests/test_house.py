@@ -221,6 +221,17 @@ def test_an_import_inside_a_function_has_its_reason():
     assert left == {}, "write `# late: why` beside them"
 
 
+def test_notebooks_are_run_by_the_client_that_wakes():
+    bare = re.compile(r"\bNotebookClient\b")
+    users = [
+        path.relative_to(ROOT).as_posix()
+        for top in ("helpers", "tests", "tools")
+        for path in modules(ROOT / top)
+        if bare.search(path.read_text()) and path != Path(__file__)
+    ]
+    assert users == ["helpers/slides/waking_client.py"]
+
+
 # ------------------------------------------------------------------ functions
 
 

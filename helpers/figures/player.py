@@ -11,16 +11,17 @@ from __future__ import annotations
 import base64
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from html import escape
 from importlib.resources import files
 
 import anywidget
 import traitlets
 
+from ..show import render
 from . import palette
 
 _HERE = files(__package__)
 CSS = palette.css(".figure-player") + _HERE.joinpath("player.css").read_text("utf-8")
+_NO_STEPS = "No steps to show."
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -49,18 +50,9 @@ class Figure(anywidget.AnyWidget):
         """The first picture, as an image in which nothing runs, and all captions."""
         stills = self.stills()
         picture = next((svg for svg, _ in stills if svg), "")
-        parts = ['<figure style="margin:8px 0">']
-        if picture:
-            parts.append(_image(picture, self.alt or self.name))
-        captions = [escape(caption) for _, caption in stills if caption]
-        if len(captions) == 1:
-            parts.append(f"<figcaption>{captions[0]}</figcaption>")
-        elif captions:
-            items = "".join(f"<li>{caption}</li>" for caption in captions)
-            parts.append(f"<figcaption><ol>{items}</ol></figcaption>")
-        if not stills:
-            parts.append("<figcaption>No steps to show.</figcaption>")
-        return "".join(parts) + "</figure>"
+        captions = [caption for _, caption in stills if caption] or ([] if stills else [_NO_STEPS])
+        image = _image(picture, self.alt or self.name) if picture else {}
+        return str(render("stills.html", captions=captions, **image))
 
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
         bundle = super()._repr_mimebundle_(**kwargs)
@@ -154,19 +146,16 @@ def _as_frame(frame, number: int) -> dict[str, str]:
     return {"svg": svg, "caption": caption} | ({"telling": True} if told else {})
 
 
-def _image(svg: str, alt: str) -> str:
-    """An `img` of the SVG in its light colours on white; a sentence where it is not well-formed."""
+def _image(svg: str, alt: str) -> dict[str, str]:
+    """The SVG in its light colours for an `img`, or what is wrong where it is not well-formed."""
     svg = palette.resolve(svg)
     try:
         root = ET.fromstring(svg)
     except ET.ParseError as error:
-        return (
-            f"<p>This step cannot be drawn; its SVG is not well-formed: {escape(str(error))}.</p>"
-        )
+        return {"fault": str(error)}
     extent = root.get("viewBox", "").replace(",", " ").split()
-    width = f"max-width:{float(extent[2]):g}px;" if len(extent) == 4 else ""
-    data = base64.b64encode(svg.encode()).decode()
-    return (
-        f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}" '
-        f'style="width:100%;{width}background:#fff">'
-    )
+    return {
+        "alt": alt,
+        "data": base64.b64encode(svg.encode()).decode(),
+        "width": f"max-width:{float(extent[2]):g}px;" if len(extent) == 4 else "",
+    }

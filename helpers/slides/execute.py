@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import re
@@ -12,16 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from .export_error import ExportError
+from .waking_client import WakingClient
 
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_ASK_EVERY = 5.0  # seconds
-_TELL_EVERY = 15.0
+_TELL_EVERY = 15.0  # seconds
 _SHOWN_LINES = 12  # of a cell that fails
 
 
@@ -49,28 +47,6 @@ class _Progress:
         if self.running > self._cells:
             where = "the settings of its controls"
         self._tell(f"{where}, after {now - self._began:.0f} s")
-
-
-class _Client(NotebookClient):
-    """Asks the kernel for a word while a cell runs.
-
-    A reply can arrive unnoticed: while one is awaited, an `interact` has its state sent by the same
-    socket, and that clears the signal by which ZeroMQ says, once, that something has come
-    (zmq_getsockopt(3), ZMQ_FD). The client would wait for good; the next reply wakes it.
-    """
-
-    async def async_execute_cell(self, *args, **options):
-        asking = asyncio.ensure_future(self._ask())
-        try:
-            return await super().async_execute_cell(*args, **options)
-        finally:
-            asking.cancel()
-
-    async def _ask(self) -> None:
-        while True:
-            await asyncio.sleep(_ASK_EVERY)
-            self.kc.kernel_info()
-            self.on_cell_start()
 
 
 class Executed(NamedTuple):
@@ -136,7 +112,7 @@ def execute(
     )
     notebook.cells = [before, *notebook.cells, after]
     kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
-    client = _Client(
+    client = WakingClient(
         notebook,
         timeout=timeout,
         kernel_name=kernel,
@@ -144,7 +120,7 @@ def execute(
         # An ipykernel warns of its local connection, once for each notebook.
         extra_arguments=["--log-level=ERROR"] if kernel == "python3" else [],
     )
-    client.on_cell_start = progress = _Progress(own, tell)
+    client.on_cell_start = client.meanwhile = progress = _Progress(own, tell)
     try:
         client.execute()
     except CellExecutionError as error:

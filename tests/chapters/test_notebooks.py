@@ -11,6 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from helpers.slides.waking_client import WakingClient
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 # What the outputs of a chapter hold among other things: figures, and counters beside the source.
@@ -90,10 +92,8 @@ def test_each_control_changes_what_is_shown(path, executed):
 @pytest.mark.xdist_group("timing")  # chapters side by side would say that they wait for the GPU
 @each_notebook
 def test_runs_through_cupy(path):
-    from nbclient import NotebookClient
-
     notebook = read(path)
-    client = NotebookClient(
+    client = WakingClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
     )
     client.execute(env={**os.environ, "HELPERS_DEVICE": "gpu"})
@@ -102,11 +102,9 @@ def test_runs_through_cupy(path):
 
 def test_an_error_inside_a_widget_is_seen():
     """The checks above rest on this: an exception under `interact` raises nothing in the kernel."""
-    from nbclient import NotebookClient
-
     source = "from ipywidgets import interact\ninteract(lambda x: 1 / (x - 1), x=(0, 2))"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    WakingClient(notebook, timeout=60, kernel_name="python3").execute()
     with pytest.raises(AssertionError):
         assert_clean(all_outputs(notebook, widget_states(notebook)))
 

@@ -116,7 +116,7 @@ def test_the_still_shows_the_first_frame_and_all_captions():
     shown = base64.b64decode(re.search(r"base64,([^\"]+)", still)[1]).decode()
     assert texts(shown) == ["picture 0"]
     assert re.findall("<li>(.*?)</li>", still) == ["caption 0", "caption 1", "caption 2"]
-    assert 'alt="a &quot;picture&quot; &amp; more"' in still
+    assert 'alt="a &#34;picture&#34; &amp; more"' in still
 
 
 def test_the_still_has_its_colours_where_there_are_no_variables():

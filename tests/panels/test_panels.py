@@ -20,6 +20,7 @@ from helpers.panels import Panel, install, install_cupy, panel_of
 from helpers.panels.cuda_errors import cuda_panel
 from helpers.panels.excerpts import excerpt
 from helpers.simulator.errors import SimulatorError
+from helpers.slides.waking_client import WakingClient
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -424,10 +425,8 @@ CELLS = [
 @pytest.fixture(scope="module")
 def executed():
     """A notebook in which every cell but the first fails, run to its end all the same."""
-    from nbclient import NotebookClient
-
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
-    NotebookClient(
+    WakingClient(
         notebook, timeout=120, kernel_name="python3", allow_errors=True,
         resources={"metadata": {"path": str(ROOT)}},
     ).execute()  # fmt: skip
@@ -478,13 +477,12 @@ def test_an_error_inside_a_widget(executed):
 
 
 def test_nbclient_and_so_an_export_stops_at_the_cell():
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (CELLS[0], CELLS[2], "x = 2")]
     )
-    client = NotebookClient(
+    client = WakingClient(
         notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
     )
     with pytest.raises(CellExecutionError) as caught:

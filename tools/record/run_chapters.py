@@ -21,11 +21,12 @@ sys.path.insert(0, str(ROOT))
 def run(path: Path) -> dict:
     """Execute one notebook."""
     import nbformat
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
+    from helpers.slides.waking_client import WakingClient
+
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
+    client = WakingClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": path.parent}}
     )
     start, error = time.perf_counter(), None
