@@ -16,10 +16,9 @@ from helpers.simulator.errors import SimulatorError
 from helpers.simulator.observe.report import BlockAccess, Report
 
 from ..figures.bank_rules import BANKS, Verdict, issued, judge
-from ..figures.canvas import Canvas
+from ..figures.canvas import Canvas, counted
 from ..figures.events import LANES, WORD, WarpAccess, of_warp
 from ..figures.palette import MATRIX_HUES
-from ..figures.tiles import counted
 
 HEIGHT = 212
 _LEFT, _SECTOR = 20, 32

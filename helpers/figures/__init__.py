@@ -1,16 +1,12 @@
 """Figures of the chapters: functions of parameters and of a kernel's own run."""
 
-from ..measure.charts import Markup
 from . import interacting
-from .drawing import Drawing
 from .pictures.footprint import footprint, sectors
 from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
 
 __all__ = [
-    "Drawing",
-    "Markup",
     "footprint",
     "memory_chart",
     "multiprocessors",

@@ -1,8 +1,8 @@
 """What figures are drawn with: a canvas over svg.py that knows the series' colours and text sizes.
 
-`Canvas` collects elements in pixels from the top left corner and gives them out as one SVG text, or
-with a caption as a `Frame` of the player. Nothing on it needs an `id`, so that many fit on a page.
-Matrices, lanes, memory and banks are in `helpers.figures.parts`.
+`Canvas` collects elements in pixels from the top left corner and gives them out as one SVG text,
+with a caption as a `Frame` of the player, or as the picture under a notebook's cell. Nothing on it
+needs an `id`, so that many fit on a page. What figures are made of is in `helpers.figures.parts`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from svg import SVG, Circle, Element, Line, Path, Polygon, Polyline, Rect, Text, TSpan, ViewBoxSpec
 
-from .palette import colour
+from ..show import Shows, render
+from .palette import colour, css
 
 WIDTH = 960  # of a figure; on a slide it is shown a fifth larger
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
@@ -24,6 +25,7 @@ SMALLEST = 15
 _LOWERED = 15  # of an index beside a letter; on a slide it is a fifth larger
 SMALL, NORMAL, LARGE = 16, 16, 20
 _ANCHORS = ("start", "middle", "end")
+_COLOURS = css(".kernel-figure")
 
 
 class Frame(NamedTuple):
@@ -47,8 +49,8 @@ def telling(frame: Frame) -> Frame:
     return _Telling(*frame)
 
 
-class Canvas:
-    """A drawing under construction.
+class Canvas(Shows):
+    """A drawing under construction; at the end of a notebook's cell, a picture.
 
     Args:
         width, height: extent in pixels.
@@ -195,6 +197,14 @@ class Canvas:
         """The drawing with its caption."""
         return Frame(self.svg(), caption)
 
+    def html(self):
+        """The drawing as a page has it: inline, and no wider than it was drawn."""
+        svg = self.svg().replace("<svg ", f'<svg style="max-width:{_n(self.width)}px" ', 1)
+        return render("chart.html", svg=f"<style>{_COLOURS}</style>{svg}", label="")
+
+    def __repr__(self) -> str:
+        return f"<Figure: {self.label}>"
+
 
 def style(
     *,
@@ -252,6 +262,11 @@ def number(value: float, digits: int = 2) -> str:
     if float(text) == 0:
         text = text.lstrip("-")
     return text.replace("-", "−")
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 element", "1,024 elements"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _lowered(text: str, size: float) -> str:

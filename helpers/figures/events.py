@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.simulator.observe.report import BlockAccess, Report
+from helpers.simulator.observe.report import AccessRecord, BlockAccess, Report
 
 WORD = 4
+SECTOR_BYTES = 32
 LANES = 32
 Block = tuple[int, int, int]
 
@@ -60,6 +61,19 @@ def by_block(report: Report) -> dict[Block, list[Event]]:
     }
 
 
+def owners(report: Report, array: str) -> dict[int, AccessRecord]:
+    """The store behind each element of `array`, by flat index; of several the last one.
+
+    Raises:
+        ValueError: the kernel stored nothing in an array of this name.
+    """
+    stores = report.iterate(kind="store", space="global")
+    found = {store.index: store for store in stores if store.array == array}
+    if not found:
+        raise ValueError(f"{report.entry} stored nothing in {array}.")
+    return found
+
+
 class WarpAccess(NamedTuple):
     """One instruction of one warp, lane by lane.
 
@@ -86,6 +100,39 @@ class WarpAccess(NamedTuple):
     def is_load(self) -> bool:
         """Whether the lanes read."""
         return self.kind == "load"
+
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes that take part."""
+        return [int(lane) for lane in np.flatnonzero(self.active)]
+
+    def words(self, lane: int) -> range:
+        """The words of four bytes that a lane touches, as byte address divided by 4."""
+        first = int(self.addresses[lane])
+        return range(first // WORD, (first + self.bytes - 1) // WORD + 1)
+
+    @property
+    def sectors(self) -> list[int]:
+        """The 32-byte sectors touched, as byte address divided by 32, in order."""
+        per = SECTOR_BYTES // WORD
+        return sorted({word // per for lane in self.lanes for word in self.words(lane)})
+
+    @property
+    def unit(self) -> int:
+        """Bytes of an element of the array; wider accesses move several."""
+        return min(self.bytes, WORD)
+
+    @property
+    def elements(self) -> list[int]:
+        """Flat indices of the elements touched, in order."""
+        each = range(self.bytes // self.unit)
+        return sorted({int(first) + k for first in self.indices[self.active] for k in each})
+
+    @property
+    def start(self) -> int:
+        """The byte address of the array's element 0."""
+        lane = self.lanes[0]
+        return int(self.addresses[lane]) - int(self.indices[lane]) * self.unit
 
 
 def warp_accesses(

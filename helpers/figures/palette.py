@@ -70,7 +70,8 @@ def hue(number: int) -> str:
 def css(selector: str) -> str:
     """The variables that `colour` names, for everything inside `selector`.
 
-    Which of the two values holds follows from the `color-scheme` that the page gives the element.
+    JupyterLab, VS Code and others say on <body> which theme they are in; elsewhere the page's own
+    `color-scheme` tells which of the two values holds, which may follow the viewer's preference.
     """
     lines = [f"  --fig-mono: {MONO};"]
     for name, (light, dark) in COLOURS.items():
@@ -78,7 +79,12 @@ def css(selector: str) -> str:
         if name in _OF_THE_PAGE:
             value = f"var({_OF_THE_PAGE[name]}, {value})"
         lines.append(f"  --fig-{name}: {value};")
-    return f"{selector} {{\n" + "\n".join(lines) + "\n}\n"
+    themes = "".join(
+        f'[data-jp-theme-light="{is_light}"] {selector}, .vscode-{scheme} {selector} '
+        f"{{ color-scheme: {scheme}; }}\n"
+        for is_light, scheme in (("true", "light"), ("false", "dark"))
+    )
+    return f"{selector} {{\n" + "\n".join(lines) + "\n}\n" + themes
 
 
 def resolve(svg: str) -> str:

@@ -205,8 +205,3 @@ def gauge(
 def short(value: float, whole: bool) -> str:
     """A value in few characters: a digit behind the point unless whole or beyond ten."""
     return number(value, 0 if whole or abs(value) >= 10 else 1)
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things: "1 element", "1,024 elements"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -7,11 +7,14 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from figure_layout import faults
 
 from helpers import cp, figures, simulator
-from helpers.figures import trace
-from helpers.figures.drawing import HUES, Drawing
+from helpers.figures.canvas import Canvas
+from helpers.figures.events import WarpAccess, owners, warp_accesses
+from helpers.figures.palette import colour
 from helpers.kernels import load_kernel
+from helpers.measure.charts import HUES
 from helpers.problem.attention import cdiv, make_inputs
 
 
@@ -32,14 +35,23 @@ def texts(figure) -> list[str]:
     return ["".join(e.itertext()) for e in root.iter() if e.tag.endswith("text")]
 
 
-def paths(figure, **wanted) -> list[str]:
-    """`d` of the paths with these attributes."""
+def drawn(figure, kind: str, **wanted) -> list[dict[str, str]]:
+    """The attributes of the elements of a kind that have those wanted."""
     wanted = {name.replace("_", "-"): value for name, value in wanted.items()}
     return [
-        e.get("d")
+        e.attrib
         for e in ET.fromstring(figure.svg()).iter()
-        if e.tag.endswith("path") and all(e.get(k) == v for k, v in wanted.items())
+        if e.tag.endswith(f"}}{kind}") and all(e.get(k) == v for k, v in wanted.items())
     ]
+
+
+def lines(figure, **wanted) -> list[dict[str, str]]:
+    return drawn(figure, "line", **wanted)
+
+
+def paths(figure, **wanted) -> list[str]:
+    """`d` of the paths with these attributes."""
+    return [found["d"] for found in drawn(figure, "path", **wanted)]
 
 
 # ------------------------------------------------------------------ the trace
@@ -48,7 +60,7 @@ def paths(figure, **wanted) -> list[str]:
 @pytest.mark.parametrize("tile", (8, 16, 32))
 def test_owners_are_those_of_the_index_formula(tile):
     N = 27
-    owned = trace.owners(scores(N, 5, tile), "S")
+    owned = owners(scores(N, 5, tile), "S")
     assert len(owned) == N * N
     for index, owner in owned.items():
         row, col = divmod(index, N)
@@ -61,39 +73,48 @@ def test_owners_are_those_of_the_index_formula(tile):
 def test_accesses_of_a_warp_come_step_by_step():
     N, d, tile = 20, 6, 8
     report = scores(N, d, tile)
-    mine = trace.warp_accesses(report, (1, 1), warp=1)
+    mine = warp_accesses(report, space="global", block=(1, 1), warp=1)
     for array, rows in {"Q": range(8, 16), "K": range(12, 16)}.items():
-        steps = [a.indices for a in mine if a.array == array]
+        steps = [a.elements for a in mine if a.array == array]
         assert steps == [[row * d + i for row in rows] for i in range(d)]
     (stored,) = [a for a in mine if a.kind == "store"]
-    assert stored.indices == [row * N + col for row in range(8, 16) for col in range(12, 16)]
+    assert stored.elements == [row * N + col for row in range(8, 16) for col in range(12, 16)]
     # Block column 2 begins at 16, warp 1 has threadIdx.y 4 to 7, and S ends with column 19.
-    with pytest.raises(ValueError, match="made no access"):
-        trace.warp_accesses(report, (1, 2), warp=1)
+    assert warp_accesses(report, space="global", block=(1, 2), warp=1) == []
 
 
-def test_sectors_follow_from_addresses():
-    wide = trace.Access("x", "load", 1, 16, ((0, 0, 64), (1, 1, 88)))
-    assert wide.sectors == [2, 3]  # bytes 64-79 and 88-103
-    assert trace.Access("x", "load", 1, 4, ((0, 7, 28), (1, 8, 32), (2, 9, 36))).sectors == [0, 1]
+def touch(bytes_each: int, first: int, addresses: list[int], indices: list[int]) -> WarpAccess:
+    """A load by the lanes from `first` on."""
+    lanes = slice(first, first + len(addresses))
+    filled = [np.zeros(32, kind) for kind in (np.int64, np.intp, bool)]
+    for array, values in zip(filled, (addresses, indices, True), strict=True):
+        array[lanes] = values
+    return WarpAccess(0, "x", "load", "global", 1, bytes_each, *filled)
+
+
+def test_sectors_and_elements_follow_from_addresses():
+    wide = touch(16, 3, [320, 344], [16, 22])
+    assert wide.sectors == [10, 11]  # bytes 320-335 and 344-359
+    assert wide.elements == [16, 17, 18, 19, 22, 23, 24, 25] and wide.lanes == [3, 4]
+    assert wide.start == 256 and list(wide.words(4)) == [86, 87, 88, 89]
+    assert touch(4, 0, [28, 32, 36], [7, 8, 9]).sectors == [0, 1]
+    half = touch(2, 0, [96, 98, 100], [16, 17, 18])
+    assert (half.start, half.elements, half.sectors) == (64, [16, 17, 18], [3])
 
 
 def test_sums_of_sectors_are_the_counters():
     report = scores(33, 7, 16)
     total = 0
-    for block in {o.block for o in trace.owners(report, "S").values()}:
+    for block in {o.block for o in owners(report, "S").values()}:
         for warp in range(8):
-            try:
-                mine = trace.warp_accesses(report, block, warp)
-            except ValueError:
-                continue
-            total += sum(len(a.sectors) for a in mine if a.kind == "load")
+            mine = warp_accesses(report, kind="load", space="global", block=block, warp=warp)
+            total += sum(len(a.sectors) for a in mine)
     assert total == report.counters["global_load_sectors"]
 
 
 def test_an_array_that_is_not_written():
     with pytest.raises(ValueError, match="vector_add stored nothing in a"):
-        trace.owners(vector_add(20, 8), "a")
+        owners(vector_add(20, 8), "a")
 
 
 # ------------------------------------------------------------------ figures
@@ -119,10 +140,10 @@ def test_thread_map_follows_the_kernel():
     arrays = [np.zeros(16, np.float32) for _ in range(3)]
     report = simulator.launch(strided, "vector_add", 2, 8, (*arrays, np.int32(16)))
     usual, other = (
-        paths(figures.thread_map(r, "c"), stroke=HUES[0], stroke_width="1.5")[0]
+        lines(figures.thread_map(r, "c"), stroke=colour("blue"), stroke_width="1.5")
         for r in (vector_add(16, 8), report)
     )
-    ends = [[float(x) for x in re.findall(r"L([\d.]+)", d)] for d in (usual, other)]
+    ends = [[float(line["x2"]) for line in found] for found in (usual, other)]
     steps = [{round(b - a) for a, b in zip(e, e[1:], strict=False)} for e in ends]
     assert steps == [{34}, {68}]
 
@@ -167,13 +188,14 @@ def test_footprint_counts_elements_and_sectors(tile, q, k):
 def test_footprint_moves_with_the_step():
     report = scores(32, 16, 16)
     one, two = (
-        paths(figures.footprint(report, step=s, Q=(32, 16)), fill=HUES[0], stroke="none")
+        [paths(figures.footprint(report, step=s, Q=(32, 16)), fill=colour(name))
+         for name in ("blue", "blue-fill")]
         for s in (3, 4)
-    )
-    xs = [[float(x) for x in re.findall(r"M([\d.]+)", d)] for d in (one[-1], two[-1])]
+    )  # fmt: skip
+    xs = [[float(x) for x in re.findall(r"M([\d.]+)", d)] for d in (one[0][0], two[0][0])]
     assert len(xs[0]) == 16 and {round(b - a, 2) for a, b in zip(*xs, strict=True)} == {9.0}
-    assert one[0] == two[0]  # both within one sector of each row
-    with pytest.raises(ValueError, match="steps 0 to 15"):
+    assert one[1] == two[1]  # both within one sector of each row
+    with pytest.raises(ValueError, match="makes 16 global accesses of Q; there is no number 16"):
         figures.footprint(report, step=16, Q=(32, 16))
 
 
@@ -200,8 +222,9 @@ def test_sectors_shows_what_a_request_fetches():
 def test_multiprocessors(launch, busy, said):
     figure = figures.multiprocessors({"k": launch})
     assert f"{said} the threads they can hold" in " ".join(texts(figure))
-    squares = {fill: "".join(paths(figure, fill=fill)).count("M") for fill in (HUES[0], "none")}
-    assert squares == {HUES[0]: busy, "none": 132 - busy}
+    fills = colour("blue"), "none"
+    squares = ["".join(paths(figure, fill=fill)).count("M") for fill in fills]
+    assert squares == [busy, 132 - busy]
 
 
 def test_memory_chart_takes_the_colours_of_the_page():
@@ -214,10 +237,31 @@ def test_memory_chart_takes_the_colours_of_the_page():
     assert {"N, tokens", "24 GiB", "1,024", "65,536"} <= set(texts(chart))
 
 
-def test_a_drawing_is_one_piece_of_markup():
-    drawing = Drawing(10, 20, 'a < b & "c"')
-    drawing.text(1, 2, "x < y")
-    html = drawing._repr_html_()
+def test_a_canvas_is_one_piece_of_markup():
+    canvas = Canvas(10, 20, 'a < b & "c"')
+    canvas.text(1, 2, "x < y")
+    html = canvas._repr_html_()
     assert 'aria-label="a &lt; b &amp; &quot;c&quot;"' in html and "x &lt; y" in html
-    assert ET.fromstring(drawing.svg()).get("viewBox") == "0 0 10 20"
-    assert repr(drawing) == '<Figure: a < b & "c">'
+    assert '<svg style="max-width:10px" ' in html and "--fig-ink: " in html
+    assert ET.fromstring(canvas.svg()).get("viewBox") == "0 0 10 20"
+    assert repr(canvas) == '<Figure: a < b & "c">'
+
+
+def stills() -> dict[str, list]:
+    small = scores(27, 4, 16)
+    maps = [figures.thread_map(vector_add(n, b), "c") for n, b in ((20, 8), (1, 4), (30, 3))]
+    adds = [figures.sectors(vector_add(1000, 256), "c", block=3, warp=w) for w in (0, 7)]
+    prints = {"Q": (27, 4), "K": (27, 4), "S": (27, 27)}
+    return {
+        "thread_map": maps,
+        "ownership": [figures.ownership(small, "S", (27, 27), block=(b, b)) for b in (0, 1)],
+        "sectors": [*adds, figures.sectors(small, "S")],
+        "footprint": [figures.footprint(small, **one) for one in (prints, {"Q": (27, 4)})],
+        "multiprocessors": [figures.multiprocessors({"a_b": (16, 256), "c": ((64, 64), 256)})],
+    }
+
+
+@pytest.mark.browser
+def test_nothing_in_a_still_is_cut_off_or_on_something_else(page):
+    for name, pictures in stills().items():
+        assert faults(page, [(picture.svg(), "") for picture in pictures]) == [], name

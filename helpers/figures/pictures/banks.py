@@ -9,10 +9,9 @@ import numpy as np
 from helpers.simulator.observe.report import Report
 
 from ..bank_rules import BANKS, Verdict, issued, judge
-from ..canvas import NORMAL, SMALL, Canvas, Frame
+from ..canvas import NORMAL, SMALL, Canvas, Frame, counted
 from ..events import LANES, WORD, WarpAccess, warp_access
 from ..runs import Run
-from ..tiles import counted
 from .coalescing import run_product
 
 _LEFT, _PITCH = 92, 26.7

@@ -15,10 +15,9 @@ from helpers.kernels.kernel import Kernel, load_kernel
 from helpers.simulator.observe.report import Report
 
 from ..bank_rules import Verdict, judge
-from ..canvas import NORMAL, SMALL, Canvas, Frame, literal, telling
+from ..canvas import NORMAL, SMALL, Canvas, Frame, counted, literal, telling
 from ..events import LANES, WarpAccess, warp_access
 from ..parts import Grid, legend
-from ..tiles import counted
 
 CHUNK = 16
 ROW = 128  # bytes of the 32 banks once across

@@ -13,11 +13,10 @@ import numpy as np
 from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, text_width
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted, text_width
 from ..events import LANES, WORD, WarpAccess, warp_access
 from ..parts import SECTOR_BYTES
 from ..runs import Run, launch, pieces, small_integers
-from ..tiles import counted
 
 LANES_A_STEP = 4
 _LEFT, _LANE, _WORD = 72, 27.0, 25.6

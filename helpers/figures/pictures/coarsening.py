@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import run_coarsened, run_tiled
 from ..replay import BlockReplay, Phase, replay, run_columns
 from ..runs import Run
-from ..tiles import RESULT_LOOKS, counted, frame_of, operand_grid, shared_grid, short, value_grid
+from ..tiles import RESULT_LOOKS, frame_of, operand_grid, shared_grid, short, value_grid
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
 _HEIGHT, _SIDE = 411, 456

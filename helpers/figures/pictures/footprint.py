@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from ..drawing import Drawing, hue
-from ..trace import SECTOR_BYTES, Access, warp_accesses
+from helpers.simulator.observe.report import Report
+
+from ..canvas import Canvas, counted, literal
+from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access, warp_accesses
+from ..palette import hue
+from ..parts import Grid
+
+_WORDS = SECTOR_BYTES // WORD
+_LEFT, _GAP, _BETWEEN = 70, 10, 36.0
+_LANES_Y, _WORDS_Y = 34, 116
 
 
-def sectors(report, array: str, block=0, warp: int = 0, step: int = 0) -> Drawing:
+def sectors(
+    report: Report, array: str, block: tuple[int, ...] | int = 0, warp: int = 0, step: int = 0
+) -> Canvas:
     """The lanes of a warp above, the sectors they touch in `array` below.
 
     Args:
@@ -16,91 +26,76 @@ def sectors(report, array: str, block=0, warp: int = 0, step: int = 0) -> Drawin
         step: which of the warp's accesses to that array, counted from 0.
 
     Raises:
-        ValueError: there is no such access.
+        ValueError: there is no such access, or it touches too many sectors to draw.
     """
-    access = _at_step(warp_accesses(report, block, warp), array, step, report.entry)
+    access = warp_access(report, array, space="global", block=block, warp=warp, step=step)
     touched = access.sectors
-    words = SECTOR_BYTES // 4
-    left, gap = 70, 10
-    cell = min(26.0, (900 - left) / 32)
-    word = min(cell, (900 - left - gap * len(touched)) / (words * len(touched)))
-    if word < 1.5:
+    cell = min(26.0, (900 - _LEFT) / LANES)
+    width = min(cell, (900 - _LEFT - _GAP * len(touched)) / (_WORDS * len(touched)))
+    if width < 1.5:
         raise ValueError(f"{len(touched)} sectors are too many to draw.")
-    lanes_y, words_y, height = 34, 116, 200
-    colour = hue(0)
     summary = (
-        f"1 request, {len(access.elements)} lanes × {access.bytes} bytes, "
-        f"{len(touched)} sector{'s' if len(touched) > 1 else ''} of 32 bytes"
+        f"1 request, {counted(len(access.lanes), 'lane')} × {access.bytes} bytes, "
+        f"{counted(len(touched), 'sector')} of 32 bytes"
     )
-    drawing = Drawing(left + 32 * cell + gap * 4 + 8, height, f"Warp {warp}, {array}: {summary}.")
-    drawing.text(0, lanes_y + cell / 2 + 4, "lane")
-    drawing.text(0, words_y + cell / 2 + 4, f"{array}[i]", mono=True)
-    active = {lane for lane, _, _ in access.elements}
-    x0, y0 = left + 1.5 * gap, left + 4
-    place = {
-        sector * SECTOR_BYTES + 4 * w: y0 + n * (words * word + gap) + w * word
+    canvas = Canvas(_LEFT + LANES * cell + _GAP * 4 + 8, 200, f"Warp {warp}, {array}: {summary}.")
+    canvas.text(0, _LANES_Y + cell / 2 + 4, "lane")
+    canvas.text(0, _WORDS_Y + cell / 2 + 4, f"{array}[i]", mono=True)
+    places = {
+        sector * _WORDS + w: _LEFT + 4 + n * (_WORDS * width + _GAP) + w * width
         for n, sector in enumerate(touched)
-        for w in range(words)
+        for w in range(_WORDS)
     }
-    drawing.cells(
-        [(x0 + lane * cell + 1, lanes_y, cell - 2, cell - 2) for lane in sorted(active)],
-        fill=colour, fill_opacity=0.35, stroke=colour,
-    )  # fmt: skip
-    drawing.cells(
-        [(x0 + n * cell + 1, lanes_y, cell - 2, cell - 2) for n in range(32) if n not in active],
-        stroke_dasharray="3 3", stroke_opacity=0.6,
-    )  # fmt: skip
-    hit = {}
-    for _, index, address in access.elements:
-        for k in range(access.bytes // 4):
-            hit[address + 4 * k] = index + k
-    drawing.cells(
-        [(place[a] + 1, words_y, word - 2, cell - 2) for a in sorted(hit)],
-        fill=colour, fill_opacity=0.35, stroke=colour,
-    )  # fmt: skip
-    drawing.cells(
-        [(x + 1, words_y, word - 2, cell - 2) for a, x in place.items() if a not in hit],
-        stroke_dasharray="3 3", stroke_opacity=0.6,
-    )  # fmt: skip
-    base = _base(access)
-    for n, sector in enumerate(touched):
-        x = y0 + n * (words * word + gap)
-        drawing.rect(x - 3, words_y - 4, words * word + 6, cell + 6, stroke_width=1.5, rx=3)
-        if words * word > 130:
-            first = sector * SECTOR_BYTES - base
-            drawing.text(
-                x + words * word / 2, words_y + cell + 19, f"bytes {first} to {first + 31}",
-                anchor="middle", faint=True,
-            )  # fmt: skip
-    drawing.lines(
-        [
-            (x0 + (lane + 0.5) * cell, lanes_y + cell, place[address] + word / 2, words_y - 5)
-            for lane, _, address in access.elements
-        ],
-        stroke=colour, stroke_width=1.3, stroke_opacity=0.9,
-    )  # fmt: skip
-    for lane in range(32):
-        drawing.text(
-            x0 + (lane + 0.5) * cell, lanes_y + cell / 2 + 4, str(lane), anchor="middle",
-            faint=lane not in active,
-        )  # fmt: skip
-    if word >= 22:
-        for address, index in hit.items():
-            drawing.text(
-                place[address] + word / 2, words_y + cell / 2 + 4, str(index), anchor="middle",
-            )  # fmt: skip
-    drawing.text(left, height - 10, f"{summary}.")
-    return drawing
+    _words(canvas, access, places, width, cell)
+    lanes_x = [_LEFT + 1.5 * _GAP + lane * cell for lane in range(LANES)]
+    for lane in access.lanes:
+        word = places[access.words(lane)[0]]
+        ends = (lanes_x[lane] + cell / 2, _LANES_Y + cell, word + width / 2, _WORDS_Y - 5)
+        canvas.line(*ends, stroke="blue", weight=1.3)
+    boxes = [(x + 1, _LANES_Y, cell - 2, cell - 2) for x in lanes_x]
+    _asked(canvas, boxes, access.lanes)
+    for lane, x in enumerate(lanes_x):
+        fill = "ink" if lane in access.lanes else "muted"
+        canvas.text(x + cell / 2, _LANES_Y + cell / 2 + 4, str(lane), anchor="middle", fill=fill)
+    canvas.text(_LEFT, 190, f"{summary}.")
+    return canvas
+
+
+def _words(
+    canvas: Canvas, access: WarpAccess, places: dict[int, float], width: float, height: float
+) -> None:
+    """The sectors word by word, each word at its place; numbers and bytes where they fit."""
+    hit = {word for lane in access.lanes for word in access.words(lane)}
+    boxes = [(x + 1, _WORDS_Y, width - 2, height - 2) for x in places.values()]
+    _asked(canvas, boxes, [n for n, word in enumerate(places) if word in hit])
+    first, across = access.start // WORD, _WORDS * width
+    for n, sector in enumerate(access.sectors):
+        x = _LEFT + 4 + n * (across + _GAP)
+        canvas.rect(x - 3, _WORDS_Y - 4, across + 6, height + 6, r=3, stroke="ink", weight=1.5)
+        byte = sector * SECTOR_BYTES - access.start
+        if across > 130:
+            canvas.text(x + across / 2, _WORDS_Y + height + 19, f"bytes {byte} to {byte + 31}",
+                        anchor="middle", fill="muted")  # fmt: skip
+    for word in sorted(hit) if width >= 22 else ():
+        at = (places[word] + width / 2, _WORDS_Y + height / 2 + 4)
+        canvas.text(*at, str(word - first), anchor="middle", mono=True, within=width - 4)
+
+
+def _asked(canvas: Canvas, boxes: list[tuple[float, float, float, float]], which) -> None:
+    """Cells in a row: those that take part filled, the others dashed."""
+    canvas.cells([boxes[n] for n in which], fill="blue-fill", stroke="blue")
+    others = [box for n, box in enumerate(boxes) if n not in which]
+    canvas.cells(others, stroke="muted", dash="3 3")
 
 
 def footprint(
-    report,
-    block: tuple[int, int] | int = 0,
+    report: Report,
+    block: tuple[int, ...] | int = 0,
     warp: int = 0,
     step: int = 0,
     line: int | None = None,
     **shapes: tuple[int, int],
-) -> Drawing:
+) -> Canvas:
     """The elements of some matrices that one warp touches in one step of its loop.
 
     Args:
@@ -118,86 +113,56 @@ def footprint(
     large = max(max(shape) for shape in shapes.values())
     if large > 64:
         raise ValueError(f"footprint has room for 64 rows and columns, not {large}.")
-    accesses = warp_accesses(report, block, warp, line)
-    found = {name: _at_step(accesses, name, step, report.entry, True) for name in shapes}
-    columns = sum(shape[1] for shape in shapes.values())
-    gap = 36.0
-    cell = min(12.0, (900 - gap * (len(shapes) - 1)) / columns, 288 / large)
-    widths = [max(shape[1] * cell, 190) for shape in shapes.values()]
-    top = 52
-    tallest = max(shape[0] for shape in shapes.values()) * cell
-    label = ", ".join(_elements(access) for access in found.values())
-    drawing = Drawing(
-        sum(widths) + gap * (len(shapes) - 1) + 8,
-        top + tallest + 72,
-        f"What warp {warp} of block {block} touches in step {step}: {label}.",
+    which = {"space": "global", "block": block, "warp": warp, "line": line}
+    accesses = {}
+    for name in shapes:
+        once = len(warp_accesses(report, name, **which, most=2)) == 1
+        accesses[name] = warp_access(report, name, **which, step=0 if once else step)
+    room = 900 - _BETWEEN * (len(shapes) - 1)
+    cell = min(12.0, room / sum(columns for _, columns in shapes.values()), 288 / large)
+    x = 4.0
+    grids = {}
+    for name, shape in shapes.items():
+        grids[name] = Grid(x, 52, cell, cell, *shape)
+        x += max(grids[name].width, 190) + _BETWEEN
+    bottom = max(grid.bottom for grid in grids.values())
+    said = ", ".join(map(_elements, accesses.values()))
+    canvas = Canvas(
+        max(x - _BETWEEN + 4, 500),
+        bottom + 72,
+        f"What warp {warp} of block {block} touches in step {step}: {said}.",
     )
-    colour, x = hue(warp), 4.0
-    for (name, (rows, cols)), width in zip(shapes.items(), widths, strict=True):
-        access = found[name]
-        verb = "stored" if access.kind == "store" else "loaded"
-        drawing.text(x, 18, f"{name}, {rows} × {cols}", size=16, font_weight=600)
-        drawing.text(x, 38, f"{verb} by line {access.line}", faint=True)
-        drawing.lines(
-            [(x + c * cell, top, x + c * cell, top + rows * cell) for c in range(1, cols)]
-            + [(x, top + r * cell, x + cols * cell, top + r * cell) for r in range(1, rows)],
-            stroke_opacity=0.13,
-            stroke_width=0.7,
-        )
-        fetched = _cells_of_sectors(access, rows * cols)
-        box = [(x + i % cols * cell, top + i // cols * cell, cell, cell) for i in fetched]
-        drawing.cells(box, fill=colour, fill_opacity=0.38, stroke="none")
-        drawing.cells(
-            [(x + i % cols * cell, top + i // cols * cell, cell, cell) for i in access.indices],
-            fill=colour, stroke="none",
-        )  # fmt: skip
-        drawing.rect(x, top, cols * cell, rows * cell, stroke_opacity=0.8)
-        bottom = top + rows * cell
-        drawing.text(x, bottom + 20, _elements(access))
-        used = len(access.indices) * access.bytes
-        fetched_bytes = len(access.sectors) * SECTOR_BYTES
-        drawing.text(x, bottom + 40, f"{used} of {fetched_bytes} bytes used", faint=True)
-        x += width + gap
-    drawing.rect(4, top + tallest + 55, 12, 12, fill=colour, stroke="none")
-    drawing.text(22, top + tallest + 67, "touched")
-    drawing.rect(100, top + tallest + 55, 12, 12, fill=colour, fill_opacity=0.38, stroke="none")
-    drawing.text(118, top + tallest + 67, "comes along in the same 32-byte sector")
-    return drawing
+    colour = hue(warp)
+    for name, grid in grids.items():
+        _matrix(canvas, grid, name, accesses[name], colour)
+    for x, fill, what in (
+        (4, colour, "touched"), (100, f"{colour}-fill", "comes along in the same 32-byte sector")
+    ):  # fmt: skip
+        canvas.rect(x, bottom + 54, 13, 13, fill=fill, stroke=colour)
+        canvas.text(x + 20, bottom + 66, what)
+    return canvas
 
 
-def _elements(access: Access) -> str:
-    elements, sector_count = len(access.indices), len(access.sectors)
-    return (
-        f"{elements} element{'s' if elements > 1 else ''}, "
-        f"{sector_count} sector{'s' if sector_count > 1 else ''}"
-    )
+def _matrix(canvas: Canvas, grid: Grid, name: str, access: WarpAccess, colour: str) -> None:
+    """One matrix, what is touched of it, and what comes along."""
+    x, y, rows, columns = grid.x, grid.y, grid.rows, grid.columns
+    canvas.text(x, y - 34, f"{literal(name)}, {rows} × {columns}", bold=True)
+    verb = "loaded" if access.is_load else "stored"
+    canvas.text(x, y - 14, f"{verb} by line {access.line}", fill="muted")
+    per = SECTOR_BYTES // access.unit
+    starts = [(s * SECTOR_BYTES - access.start) // access.unit for s in access.sectors]
+    fetched = [i for start in starts for i in range(start, start + per) if 0 <= i < rows * columns]
+    for elements, fill in ((fetched, f"{colour}-fill"), (access.elements, colour)):
+        boxes = [grid.box(*divmod(i, columns)) for i in elements]
+        canvas.cells(boxes, fill=fill, stroke="none")
+    lines = [(*grid.box(row)[:2], grid.width, grid.cell_height) for row in range(rows)]
+    lines += [(*grid.box(0, column)[:2], grid.cell_width, grid.height) for column in range(columns)]
+    canvas.cells(lines, stroke="grid", weight=0.7)
+    canvas.rect(x, y, grid.width, grid.height, stroke="muted")
+    canvas.text(x, grid.bottom + 20, _elements(access))
+    used, moved = len(access.elements) * access.unit, len(access.sectors) * SECTOR_BYTES
+    canvas.text(x, grid.bottom + 40, f"{used} of {moved} bytes used", fill="muted")
 
 
-def _cells_of_sectors(access: Access, total: int) -> list[int]:
-    """Flat indices of every element in the sectors that an access touches."""
-    base = _base(access)
-    per = SECTOR_BYTES // access.bytes
-    cells = []
-    for sector in access.sectors:
-        first = (sector * SECTOR_BYTES - base) // access.bytes
-        cells += [i for i in range(first, first + per) if 0 <= i < total]
-    return cells
-
-
-def _base(access: Access) -> int:
-    """The byte address of the array's element 0."""
-    _, index, address = access.elements[0]
-    return address - index * access.bytes
-
-
-def _at_step(
-    accesses: list[Access], array: str, step: int, entry: str, once_is_always: bool = False
-) -> Access:
-    mine = [access for access in accesses if access.array == array]
-    if not mine:
-        raise ValueError(f"That warp of {entry} does not touch {array}.")
-    if once_is_always and len(mine) == 1:
-        return mine[0]
-    if not 0 <= step < len(mine):
-        raise ValueError(f"That warp of {entry} touches {array} in steps 0 to {len(mine) - 1}.")
-    return mine[step]
+def _elements(access: WarpAccess) -> str:
+    return f"{counted(len(access.elements), 'element')}, {counted(len(access.sectors), 'sector')}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from ..drawing import Drawing, hue
+from ..canvas import Canvas, counted
+from ..palette import hue
 
 
 def multiprocessors(
     launches: Mapping[str, tuple], count: int = 132, threads_each: int = 2048
-) -> Drawing:
+) -> Canvas:
     """A GPU's multiprocessors (SMs), one square each, filled where a launch has a block for it.
 
     Blocks are spread over the SMs as widely as they go, so a launch with fewer blocks than SMs
@@ -24,31 +25,28 @@ def multiprocessors(
     across, cell = -(-count // 6), 15.0
     panel_height = 6 * cell + 30
     sizes = {name: (_product(grid), _product(block)) for name, (grid, block) in launches.items()}
-    label = "; ".join(
-        f"{name}: {_sentence(*size, count, threads_each)}" for name, size in sizes.items()
-    )
+    said = {name: _sentence(*size, count, threads_each) for name, size in sizes.items()}
     right = across * cell + 28
-    drawing = Drawing(right + 410, panel_height * len(sizes) - 22, label)
-    for n, (name, (blocks, threads)) in enumerate(sizes.items()):
+    label = "; ".join(f"{name}: {words}" for name, words in said.items())
+    canvas = Canvas(right + 410, panel_height * len(sizes) - 22, label)
+    for n, (name, (blocks, _)) in enumerate(sizes.items()):
         top, colour = n * panel_height + 4, hue(n)
-        busy = min(blocks, count)
         boxes = [
             (4 + i % across * cell, top + i // across * cell, cell - 3, cell - 3)
             for i in range(count)
         ]
-        drawing.text(right, top + 16, name, size=16, font_weight=600, mono=True)
-        drawing.cells(boxes[:busy], fill=colour, fill_opacity=0.85, stroke=colour)
-        drawing.cells(boxes[busy:], stroke_opacity=0.45)
-        words = _sentence(blocks, threads, count, threads_each)
-        for line, text in enumerate(words.replace(": ", ":\n").replace(", ", ",\n").split("\n")):
-            drawing.text(right, top + 40 + 21 * line, text)
-    return drawing
+        canvas.text(right, top + 16, name, bold=True, mono=True)
+        canvas.cells(boxes[:blocks], fill=colour, stroke=colour)
+        canvas.cells(boxes[blocks:], stroke="gray")
+        lines = said[name].replace(": ", ":\n").replace(", ", ",\n").split("\n")
+        canvas.lines(right, top + 40, lines)
+    return canvas
 
 
 def _sentence(blocks: int, threads: int, count: int, threads_each: int) -> str:
     share = blocks * threads / (count * threads_each)
     return (
-        f"{blocks:,} block{'s' if blocks > 1 else ''} of {threads:,} threads: work for "
+        f"{counted(blocks, 'block')} of {threads:,} threads: work for "
         f"{min(blocks, count)} of {count} SMs, {_share(share)} the threads they can hold"
     )
 

@@ -21,9 +21,8 @@ from helpers.simulator.errors import SimulatorError
 from helpers.simulator.observe.report import Report
 
 from ..bank_rules import Verdict, judge
-from ..canvas import Frame
+from ..canvas import Frame, counted
 from ..events import LANES, WORD, WarpAccess, warp_access
-from ..tiles import counted
 from .banks import bank_frames, last_frame
 
 WORDS = 12288  # of shared memory: the 48 KB that a block may have without asking for more

@@ -15,11 +15,10 @@ from svg import G, Text
 from helpers.kernels.kernel import load_kernel
 from helpers.simulator.observe.report import Report
 
-from ..canvas import MONO, NORMAL, SMALL, Canvas, Frame
+from ..canvas import MONO, NORMAL, SMALL, Canvas, Frame, counted
 from ..events import by_block
 from ..palette import colour, hue
 from ..parts import Grid, outline
-from ..tiles import counted
 
 FILE = "09_toy_swizzle.cu"
 MAPS = {

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from ..drawing import Drawing, hue
-from ..trace import Owner, owners
+from collections.abc import Iterable
 
-_LEFT = 116
-_TEXT = 15.0  # on a slide a fourth larger
+from helpers.simulator.observe.report import AccessRecord, Report
+
+from ..canvas import SMALLEST, Canvas, counted, literal, text_width
+from ..events import owners
+from ..palette import hue
+from ..parts import Grid
+
+_LEFT, _GAP = 116, 12
+_THREADS_Y, _ELEMENTS_Y = 40, 124
+_SIDE, _TOP = 328.0, 56
+_KEY = 92  # width of a column of the legend
 
 
-def thread_map(report, array: str) -> Drawing:
+def thread_map(report: Report, array: str) -> Canvas:
     """Threads of a 1-D grid above, elements of `array` below, joined where a thread stores.
 
     Args:
@@ -21,113 +29,75 @@ def thread_map(report, array: str) -> Drawing:
             or nothing was stored in `array`.
     """
     blocks, size = report.grid[0], report.block[0]
+    threads = blocks * size
     if max(*report.grid[1:], *report.block[1:]) > 1:
         raise ValueError("thread_map shows grids and blocks of one dimension.")
-    if blocks * size > 48:
+    if threads > 48:
         raise ValueError(
-            f"thread_map has room for 48 threads; {blocks} blocks of {size} are {blocks * size}."
+            f"thread_map has room for 48 threads; {blocks} blocks of {size} are {threads}."
         )
     owned = owners(report, array)
-    busy = {(owner.block[0], owner.thread[0]): index for index, owner in owned.items()}
-    elements = max(owned) + 1
-    gap = 12
-    cell = min(34.0, (900 - _LEFT - gap * (blocks - 1)) / (blocks * size))
-    threads_y, elements_y, height = 40, 124, 196
-    idle = blocks * size - len(busy)
+    elements, idle = max(owned) + 1, threads - len({(o.block, o.thread) for o in owned.values()})
+    cell = min(34.0, (900 - _LEFT - _GAP * (blocks - 1)) / threads)
     summary = (
-        f"{_count(blocks, 'block')} × {_count(size, 'thread')} = "
-        f"{_count(blocks * size, 'thread')} for {_count(elements, 'element')}"
+        f"{counted(blocks, 'block')} × {counted(size, 'thread')} = {counted(threads, 'thread')} "
+        f"for {counted(elements, 'element')}"
     )
-    drawing = Drawing(
-        max(_LEFT + blocks * size * cell + gap * (blocks - 1) + 8, 640),
-        height,
-        f"Map of threads to elements of {array}: {summary}; {idle} without an element.",
-    )
-    every = next(n for n in (1, 2, 4) if n * cell >= 22)  # numbers that have room
-    drawing.text(0, threads_y - 22, "blockIdx.x", mono=True)
-    drawing.text(0, threads_y + cell / 2 + 4, "threadIdx.x", mono=True)
-    drawing.text(0, elements_y + cell / 2 + 4, f"{array}[i]", mono=True)
-
-    def thread_x(block: int, thread: int) -> float:
-        return _LEFT + (block * size + thread) * cell + block * gap
-
-    first_element = _LEFT + gap * (blocks - 1) / 2
-    for block in range(blocks):
-        colour = hue(block)
-        mine = [t for t in range(size) if (block, t) in busy]
-        others = [t for t in range(size) if (block, t) not in busy]
-        x = thread_x(block, 0)
-        name = f"block {block}" if size * cell >= 66 else str(block)
-        drawing.text(x + size * cell / 2, threads_y - 22, name, anchor="middle", font_weight=600)
-        drawing.lines(
-            [(x + 1, threads_y - 12, x + size * cell - 1, threads_y - 12)],
-            stroke=colour,
-            stroke_width=3,
-            stroke_opacity=1,
-        )
-        drawing.cells(
-            [(thread_x(block, t) + 1, threads_y, cell - 2, cell - 2) for t in mine],
-            fill=colour,
-            fill_opacity=0.35,
-            stroke=colour,
-        )
-        drawing.cells(
-            [(thread_x(block, t) + 1, threads_y, cell - 2, cell - 2) for t in others],
-            stroke_dasharray="3 3",
-            stroke_opacity=0.7,
-        )
-        drawing.cells(
-            [
-                (first_element + busy[block, t] * cell + 1, elements_y, cell - 2, cell - 2)
-                for t in mine
-            ],
-            fill=colour,
-            fill_opacity=0.35,
-            stroke=colour,
-        )
-        drawing.lines(
-            [
-                (
-                    thread_x(block, t) + cell / 2,
-                    threads_y + cell,
-                    first_element + (busy[block, t] + 0.5) * cell,
-                    elements_y - 2,
-                )
-                for t in mine
-            ],
-            stroke=colour,
-            stroke_width=1.5,
-            stroke_opacity=0.9,
-        )
-        for t in range(0, size, every):
-            drawing.text(
-                thread_x(block, t) + cell / 2,
-                threads_y + cell / 2 + _TEXT * 0.36 - 1,
-                str(t),
-                anchor="middle",
-                faint=(block, t) not in busy,
-            )
-    for index in range(0, elements, every):
-        drawing.text(
-            first_element + (index + 0.5) * cell,
-            elements_y + cell / 2 + _TEXT * 0.36 - 1,
-            str(index),
-            anchor="middle",
-        )
     note = f"{summary}."
     if idle:
-        verb = "thread stores" if idle == 1 else "threads store"
-        note += f" The {idle} dashed {verb} nothing."
-    drawing.text(_LEFT, height - 10, note)
-    return drawing
+        note += f" The {idle} dashed {'thread stores' if idle == 1 else 'threads store'} nothing."
+    width = _LEFT + threads * cell + _GAP * (blocks - 1) + 8
+    canvas = Canvas(
+        max(width, 640, _LEFT + text_width(note, SMALLEST)), 196,
+        f"Map of threads to elements of {array}: {summary}; {idle} without an element.",
+    )  # fmt: skip
+    every = next(n for n in (1, 2, 4) if n * cell >= 22)  # numbers that have room
+    below = Grid(_LEFT + _GAP * (blocks - 1) / 2, _ELEMENTS_Y, cell, cell, 1, elements)
+    canvas.text(0, _THREADS_Y - 22, "blockIdx.x", mono=True)
+    canvas.text(0, _THREADS_Y + cell / 2 + 4, "threadIdx.x", mono=True)
+    canvas.text(0, _ELEMENTS_Y + cell / 2 + 4, f"{array}[i]", mono=True)
+    for block in range(blocks):
+        above = Grid(_LEFT + block * (size * cell + _GAP), _THREADS_Y, cell, cell, 1, size)
+        mine = {o.thread[0]: index for index, o in owned.items() if o.block[0] == block}
+        _block(canvas, block, above, below, mine)
+        _numbers(canvas, above, every, mine)
+    _numbers(canvas, below, every, range(elements))
+    canvas.text(_LEFT, 186, note, size=SMALLEST)
+    return canvas
+
+
+def _block(canvas: Canvas, block: int, above: Grid, below: Grid, mine: dict[int, int]) -> None:
+    """A block's threads and the elements that they store, by thread."""
+    colour, cell = hue(block), above.cell_width
+    name = f"block {block}" if above.width >= 66 else str(block)
+    middle = above.x + above.width / 2
+    canvas.text(middle, above.y - 22, name, size=SMALLEST, anchor="middle", bold=True)
+    canvas.line(above.x + 1, above.y - 12, above.right - 1, above.y - 12, stroke=colour, weight=3)
+
+    def inside(grid: Grid, columns: Iterable[int]) -> list[tuple[float, float, float, float]]:
+        return [(grid.box(0, n)[0] + 1, grid.y, cell - 2, cell - 2) for n in columns]
+
+    full = [*inside(above, mine), *inside(below, mine.values())]
+    canvas.cells(full, fill=f"{colour}-fill", stroke=colour)
+    canvas.cells(inside(above, set(range(above.columns)) - set(mine)), stroke="muted", dash="3 3")
+    for thread, index in mine.items():
+        start, end = above.centre(0, thread)[0], below.centre(0, index)[0]
+        canvas.line(start, above.bottom, end, below.y - 2, stroke=colour, weight=1.5)
+
+
+def _numbers(canvas: Canvas, grid: Grid, every: int, lit: Iterable[int]) -> None:
+    for n in range(0, grid.columns, every):
+        x, y = grid.centre(0, n)
+        fill = "ink" if n in lit else "muted"
+        canvas.text(x, y + 0.36 * SMALLEST - 1, str(n), size=SMALLEST, anchor="middle", fill=fill)
 
 
 def ownership(
-    report,
+    report: Report,
     array: str,
     shape: tuple[int, int],
     block: tuple[int, int] = (0, 0),
-) -> Drawing:
+) -> Canvas:
     """A matrix coloured by the warp that stores each element, and one block of it close up.
 
     Left the whole matrix with its blocks, right the chosen block with each thread's lane in its
@@ -145,113 +115,90 @@ def ownership(
     rows, columns = shape
     if max(shape) > 64:
         raise ValueError(f"ownership has room for 64 × 64 elements, not {rows} × {columns}.")
-    owned = owners(report, array)
-    chosen = {i: o for i, o in owned.items() if o.block == (*block, 0)}
+    owned = {divmod(index, columns): owner for index, owner in owners(report, array).items()}
+    chosen = {place: owner for place, owner in owned.items() if owner.block == (*block, 0)}
     if not chosen:
         raise ValueError(f"Block {block} stored nothing in {array}.")
-    side = 328.0
-    cell = side / max(shape)
-    top, left = 56, 4
-    r0, c0 = min(i // columns for i in chosen), min(i % columns for i in chosen)
-    r1, c1 = max(i // columns for i in chosen) + 1, max(i % columns for i in chosen) + 1
-    zoom = side / max(r1 - r0, c1 - c0)
-    zoom_left = left + columns * cell + 120
-    legend_left = zoom_left + (c1 - c0) * zoom + 24
-    warps = sorted({o.warp for o in owned.values()})
-    many = 2 if len(warps) > 16 else 1
-    drawing = Drawing(
-        max(legend_left + 84 * many, zoom_left + 270),
-        top + side + 34,
+    whole = Grid(4, _TOP, _SIDE / max(shape), _SIDE / max(shape), *shape)
+    first, across = _extent(chosen)
+    cell = _SIDE / max(across)
+    near = Grid(whole.right + 120, _TOP, cell, cell, *across)
+    warps = sorted({owner.warp for owner in owned.values()})
+    canvas = Canvas(
+        max(near.right + 24 + _KEY * (1 + (len(warps) > 16)), near.x + 270), _TOP + _SIDE + 34,
         f"{array} of {rows} × {columns} elements, coloured by the warp that stores each, and "
         f"block {block} of it enlarged.",
-    )
-    drawing.text(left, 18, f"{array}, {rows} × {columns}", size=16, font_weight=600)
-    drawing.text(left, 38, "one colour for each warp of a block", faint=True)
-    drawing.text(zoom_left, 18, f"block ({block[0]}, {block[1]})", size=16, font_weight=600)
-    labelled = zoom >= 20
-    if labelled:
-        drawing.text(zoom_left, 38, "in each element: the lane of its thread", faint=True)
-
-    for warp in warps:
-        mine = [i for i, o in owned.items() if o.warp == warp]
-        for members, opacity in (
-            ([i for i in mine if i not in chosen], 0.3),
-            ([i for i in mine if i in chosen], 0.75),
-        ):
-            drawing.cells(
-                [(left + i % columns * cell, top + i // columns * cell, cell, cell)
-                 for i in members],
-                fill=hue(warp), fill_opacity=opacity, stroke="none",
-            )  # fmt: skip
-        drawing.cells(
-            [(zoom_left + (i % columns - c0) * zoom, top + (i // columns - r0) * zoom, zoom, zoom)
-             for i in mine if i in chosen],
-            fill=hue(warp), fill_opacity=0.4, stroke_opacity=0.35, stroke_width=0.7,
-        )  # fmt: skip
-    extents: dict[tuple, list[int]] = {}
-    for index, owner in owned.items():
-        extents.setdefault(owner.block, []).append(index)
-    for members in extents.values():
-        x0, y0 = min(i % columns for i in members), min(i // columns for i in members)
-        x1, y1 = max(i % columns for i in members) + 1, max(i // columns for i in members) + 1
-        drawing.rect(
-            left + x0 * cell, top + y0 * cell, (x1 - x0) * cell, (y1 - y0) * cell, stroke_width=1.5
-        )
-    drawing.rect(zoom_left, top, (c1 - c0) * zoom, (r1 - r0) * zoom, stroke_width=1.5)
+    )  # fmt: skip
+    canvas.text(whole.x, 18, f"{literal(array)}, {rows} × {columns}", bold=True)
+    canvas.text(whole.x, 38, "one colour for each warp of a block", fill="muted")
+    _whole(canvas, whole, owned, chosen)
+    canvas.text(near.x, 18, f"block ({block[0]}, {block[1]})", bold=True)
+    _near(canvas, near, first, chosen)
     # From the block to its enlargement.
-    edge = left + c1 * cell
-    drawing.lines(
-        [
-            (edge, top + r0 * cell, zoom_left, top),
-            (edge, top + r1 * cell, zoom_left, top + (r1 - r0) * zoom),
-        ],
-        stroke_dasharray="4 3",
-    )
-    if labelled:
-        for index, owner in chosen.items():
-            drawing.text(
-                zoom_left + (index % columns - c0 + 0.5) * zoom,
-                top + (index // columns - r0 + 0.5) * zoom + _TEXT * 0.36,
-                str(owner.lane),
-                anchor="middle",
-                textLength=15 if owner.lane > 9 else None,  # or neighbours would run together
-                lengthAdjust="spacingAndGlyphs" if owner.lane > 9 else None,
-            )
-    directions = [
-        f"{name} {arrow}" for name, arrow in zip(_axes(chosen, columns), "↓→", strict=True) if name
-    ]
-    drawing.text(zoom_left, top + side + 26, ", ".join(directions), mono=True)
+    x, top, _, _ = whole.box(first[0], first[1] + across[1])
+    canvas.line(x, top, near.x, near.y, stroke="muted", dash="4 3")
+    canvas.line(x, top + across[0] * whole.cell_height, near.x, near.bottom, stroke="muted",
+                dash="4 3")  # fmt: skip
     for n, warp in enumerate(warps):
-        x, y = legend_left + n // 16 * 84, top + n % 16 * 21
-        drawing.rect(x, y, 14, 14, fill=hue(warp), fill_opacity=0.75, stroke="none")
-        drawing.text(x + 20, y + 12, f"warp {warp}")
-    drawing.text(
-        left,
-        top + side + 26,
-        f"grid {report.grid[0]} × {report.grid[1]} blocks of {report.block[0]} × "
-        f"{report.block[1]} threads",
-    )
-    return drawing
+        x, y = near.right + 24 + n // 16 * _KEY, _TOP + n % 16 * 21
+        canvas.rect(x, y, 14, 14, fill=hue(warp), stroke="none")
+        canvas.text(x + 20, y + 12, f"warp {warp}")
+    grid, threads = (" × ".join(map(str, extent[:2])) for extent in (report.grid, report.block))
+    canvas.text(whole.x, _TOP + _SIDE + 26, f"grid {grid} blocks of {threads} threads")
+    return canvas
 
 
-def _axes(chosen: dict[int, Owner], columns: int) -> tuple[str, str]:
+_Places = dict[tuple[int, int], AccessRecord]  # (row, column) → the store behind that element
+
+
+def _extent(places: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The first row and column of some places, and how many rows and columns they take."""
+    rows, columns = zip(*places, strict=True)
+    extent = max(rows) - min(rows) + 1, max(columns) - min(columns) + 1
+    return (min(rows), min(columns)), extent
+
+
+def _whole(canvas: Canvas, grid: Grid, owned: _Places, chosen: _Places) -> None:
+    """The matrix with its blocks, the chosen one in full colour."""
+    groups: dict[str, list] = {}
+    blocks: dict[tuple, list] = {}
+    for place, owner in owned.items():
+        colour = hue(owner.warp)
+        groups.setdefault(colour if place in chosen else f"{colour}-fill", []).append(place)
+        blocks.setdefault(owner.block, []).append(place)
+    for colour, places in groups.items():
+        canvas.cells([grid.box(*place) for place in places], fill=colour, stroke="none")
+    for places in blocks.values():
+        first, (down, across) = _extent(places)
+        x, y, width, height = grid.box(*first)
+        canvas.rect(x, y, across * width, down * height, stroke="ink", weight=1.5)
+
+
+def _near(canvas: Canvas, grid: Grid, first: tuple[int, int], chosen: _Places) -> None:
+    """The chosen block: its warps in colours, and each thread's lane where there is room."""
+    labelled = grid.cell_width >= 20
+    here = {(row - first[0], column - first[1]): o for (row, column), o in chosen.items()}
+    for warp in sorted({owner.warp for owner in chosen.values()}):
+        boxes = [grid.box(*place) for place, owner in here.items() if owner.warp == warp]
+        canvas.cells(boxes, fill=f"{hue(warp)}-fill", stroke="muted", weight=0.7)
+    canvas.rect(grid.x, grid.y, grid.width, grid.height, stroke="ink", weight=1.5)
+    if labelled:
+        canvas.text(grid.x, 38, "in each element: the lane of its thread", fill="muted")
+    for place, owner in here.items() if labelled else ():
+        x, y = grid.centre(*place)
+        canvas.text(x, y + 0.36 * SMALLEST, str(owner.lane), size=SMALLEST, anchor="middle",
+                    mono=True, within=16)  # fmt: skip
+    axes = [f"{axis} {arrow}" for axis, arrow in zip(_axes(chosen), "↓→", strict=True) if axis]
+    canvas.text(grid.x, _TOP + _SIDE + 26, ", ".join(axes), mono=True)
+
+
+def _axes(chosen: _Places) -> tuple[str, str]:
     """Which of threadIdx.x and .y alone changes from row to row, and from column to column."""
-    first = min(chosen)
-    names = []
-    for neighbour in (first + columns, first + 1):
-        changed = [
-            name
-            for name, a, b in zip(
-                ("threadIdx.x", "threadIdx.y"),
-                chosen[first].thread,
-                chosen[neighbour].thread if neighbour in chosen else chosen[first].thread,
-                strict=False,
-            )
-            if a != b
-        ]
+    row, column = min(chosen)
+    here, names = chosen[row, column], []
+    for neighbour in ((row + 1, column), (row, column + 1)):
+        there = chosen.get(neighbour, here)
+        changed = [f"threadIdx.{axis}" for axis, a, b in zip("xy", here.thread, there.thread,
+                   strict=False) if a != b]  # fmt: skip
         names.append(changed[0] if len(changed) == 1 else "")
     return names[0], names[1]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

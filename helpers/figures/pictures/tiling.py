@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import NaiveReads, run_naive, run_tiled
@@ -10,7 +10,6 @@ from ..replay import BlockReplay, Phase, replay, run_columns
 from ..runs import Run, pieces
 from ..tiles import (
     RESULT_LOOKS,
-    counted,
     frame_of,
     gauge,
     operand_grid,
