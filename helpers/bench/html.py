@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..kernels.listing import listing
 from ..measure.tables import milliseconds
+from ..show import render
 from ..simulator.observe.report import COUNTERS
 from .check import power
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 # Counters of the summary under their headings: (group, heading). Those that a run has are shown.
 SUMMARY = {
@@ -126,23 +129,22 @@ def page(data: Mapping[str, Any]) -> str:
 def head(data: Mapping[str, Any]) -> str:
     """The verdict, the settings that it belongs to, and the counters in a table."""
     first, _, rest = data["message"].partition("\n")
-    rest = f"<pre>{escape(rest.strip(chr(10)))}</pre>" if rest.strip() else ""
-    parts = [
-        f'<div class="bench-verdict bench-{data["status"]}">{icon(data["status"])}<div>'
-        f"<p><b>{VERDICTS[data['status']]}.</b> {escape(first)}</p>{rest}</div></div>",
-        f'<p class="bench-of">{escape(_of(data))}</p>',
-    ]
-    if any(kernel["totals"] for kernel in data["kernels"]):
-        parts.append(summary(data))
-    if data["printed"]:
-        parts.append(
-            '<p class="bench-of">The kernels printed:</p>'
-            f'<pre class="bench-printed">{escape(data["printed"])}</pre>'
+    counted = any(kernel["totals"] for kernel in data["kernels"])
+    return str(
+        render(
+            "bench_head.html",
+            data=data,
+            icon=_ICONS[data["status"]],
+            verdict=VERDICTS[data["status"]],
+            first=first,
+            rest=rest,
+            settings=_of(data),
+            summary=summary(data) if counted else "",
         )
-    return "".join(parts)
+    )
 
 
-def summary(data: Mapping[str, Any]) -> str:
+def summary(data: Mapping[str, Any]) -> Markup:
     """A row for each kernel, and one for all of them: counters, error, time."""
     kernels = data["kernels"]
     columns = [name for name in SUMMARY if any(name in kernel["totals"] for kernel in kernels)]
@@ -184,7 +186,7 @@ def source(kernel: Mapping[str, Any]) -> str:
                 marked=(kernel["mark"],) if inside else (),
                 report=report if by_line else None,
                 columns=_columns(by_line, first, last) if by_line else None,
-            )._repr_html_()
+            ).html()
         )
     return "".join(parts)
 
@@ -216,7 +218,7 @@ def history(past: Sequence) -> str:
             row.append((milliseconds(run.result.milliseconds), change(run.change("milliseconds"))))
         rows.append(row)
     headings = [("", "run"), ("", "settings"), ("", "result"), *(SUMMARY[name] for name in columns)]
-    return _table([*headings, *([("", "ms")] if timed else [])], rows, text=(1, 2))
+    return str(_table([*headings, *([("", "ms")] if timed else [])], rows, text=(1, 2)))
 
 
 def change(part: float | None) -> str:
@@ -233,11 +235,6 @@ def change(part: float | None) -> str:
 def settings_text(settings: Mapping[str, Any]) -> str:
     """`TILE=16 · N=128`."""
     return " · ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def icon(name: str) -> str:
-    """A small drawing for a verdict."""
-    return f'<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
 
 
 def _of(data: Mapping[str, Any]) -> str:
@@ -277,7 +274,7 @@ def _table(
     rows: Sequence[Sequence],
     text: Sequence[int] = (),
     total: bool = False,
-) -> str:
+) -> Markup:
     """A table with headings in two lines; the columns in `text` are set to the left.
 
     A cell is text, or text and a remark to it; the last row is set off as a `total`.
@@ -288,29 +285,9 @@ def _table(
             spans[-1][1] += 1
         else:
             spans.append([group, 1])
-    groups = "".join(f'<th colspan="{n}">{escape(group)}</th>' for group, n in spans)
-    left = [' class="bench-text"' if n in text else "" for n in range(len(headings))]
-    names = "".join(
-        f'<th scope="col"{style}>{escape(name)}</th>'
-        for style, (_, name) in zip(left, headings, strict=True)
+    return render(
+        "bench_table.html", groups=spans, headings=headings, rows=rows, text=text, total=total
     )
-    body = []
-    for number, row in enumerate(rows):
-        cells = "".join(f"<td{style}>{_cell(v)}</td>" for style, v in zip(left, row, strict=True))
-        last = ' class="bench-total"' if total and number == len(rows) - 1 else ""
-        body.append(f"<tr{last}>{cells}</tr>")
-    return (
-        '<div class="bench-wide"><table class="bench-table"><thead>'
-        f'<tr class="bench-groups">{groups}</tr><tr>{names}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-
-
-def _cell(value: str | tuple[str, str]) -> str:
-    if isinstance(value, str):
-        return escape(value)
-    value, remark = value
-    return escape(value) + (f" <small>{escape(remark)}</small>" if value and remark else "")
 
 
 def _counts(totals: Mapping[str, int], columns: Sequence[str]) -> list[str]:

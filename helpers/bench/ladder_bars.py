@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from html import escape
 from typing import Any
 
 from ..measure import recorded as recordings
@@ -13,6 +12,7 @@ from ..measure.recorded import Recording
 from ..measure.tables import milliseconds
 from ..problem.attention import make_inputs
 from ..problem.ladder import LADDER
+from ..show import render
 from .result import Result
 
 # Milliseconds on this machine's GPU, by bar and N: what one bench has timed, another shows.
@@ -38,7 +38,7 @@ class Ladder:
         self._bars = bars(rung) if rung else {}
         self._rung = rung
         recorded = recorded or (recordings.load(recordings.LADDER) if rung else None)
-        self._device = escape(recorded.device) if recorded else ""
+        self._device = recorded.device if recorded else ""
         self._recorded = recorded.times() if recorded else {}
         self._live = MEASURED if measured is None else measured
 
@@ -106,29 +106,26 @@ class Ladder:
         names = [*self._bars, *self._rivals]
         recorded = {bar: self._times(bar)[n] for bar in names if n in self._times(bar)}
         longest = max([*recorded.values(), *live.values()])
-        rows, none = [], '<span class="bench-of">no time yet</span>'
-        for bar in names:
-            lines = []
-            for times, kind, whose in (
-                (recorded, "recorded", f"recorded, {self._device}"),
-                (live, "live", device),
-            ):
-                if bar in times:
-                    naive = times.get("naive") if bar != "naive" else None
-                    lines.append(_line(times[bar], longest, naive, kind, whose))
-            here = ' class="bench-now" aria-current="true"' if bar == now else ""
-            drawn = "".join(lines) or none
-            rows.append(f'<tr{here}><th scope="row">{escape(bar)}</th><td>{drawn}</td></tr>')
-        legend = [f'<span class="bench-key bench-recorded"></span>recorded on {self._device}']
-        legend = legend if recorded else []
-        if live:
-            legend.append(f'<span class="bench-key bench-live"></span>measured on {escape(device)}')
-        return (
-            f'<table class="bench-bars" aria-label="Milliseconds at N = {n:,}, d = {D}">'
-            f"{''.join(rows)}</table>"
-            f'<p class="bench-of">{" &ensp; ".join(legend)}. Milliseconds at N = {n:,}, d = {D}; '
-            "in brackets: how many times as fast as naive.</p>"
+        kinds = [("recorded", f"recorded on {self._device}", f"recorded, {self._device}", recorded)]
+        kinds += [("live", f"measured on {device}", device, live)]
+        html = render(
+            "bench_bars.html",
+            what=f"Milliseconds at N = {n:,}, d = {D}",
+            now=now,
+            bars=[
+                (
+                    bar,
+                    [
+                        (kind, max(100 * times[bar] / longest, 0.3), whose, _told(bar, times))
+                        for kind, _, whose, times in kinds
+                        if bar in times
+                    ],
+                )
+                for bar in names
+            ],
+            legend=[(kind, words) for kind, words, _, times in kinds if times],
         )
+        return str(html)
 
     @property
     def _rivals(self) -> list[str]:
@@ -146,10 +143,7 @@ class Ladder:
         return ""
 
 
-def _line(time: float, longest: float, naive: float | None, kind: str, whose: str) -> str:
-    width = max(100 * time / longest, 0.3)
-    times = f" ({naive / time:.1f}×)" if naive else ""
-    return (
-        f'<div class="bench-line"><i class="bench-{kind}" style="--share:{width:.1f}%" '
-        f'title="{escape(whose)}"></i><span>{milliseconds(time)} ms{times}</span></div>'
-    )
+def _told(bar: str, times: Mapping[str, float]) -> str:
+    """A time in words, and how many times as fast as naive's it is."""
+    naive = times.get("naive") if bar != "naive" else None
+    return f"{milliseconds(times[bar])} ms" + (f" ({naive / times[bar]:.1f}×)" if naive else "")

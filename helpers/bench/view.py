@@ -9,6 +9,7 @@ import traitlets
 
 from ..figures import palette
 from ..kernels.source import KernelError, Value
+from ..show import sheet
 from . import html as bench_html
 from .ladder_bars import Ladder
 from .picture import picture
@@ -18,7 +19,7 @@ from .subject import Settings, Subject
 
 _HERE = files(__package__)
 _FIGURES = files(palette.__package__)
-CSS = palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_text("utf-8")
+CSS = sheet() + palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_text("utf-8")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
