@@ -3,7 +3,7 @@
 # `make test ARGS="-k device"` and `make lab ARGS="--port 9000"` pass options on.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test bench slides site lists hub rehearse grade lint format clean
+.PHONY: help lab test bench slides site chapter lists hub rehearse grade lint format clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -43,6 +43,10 @@ slides: ## make a deck of every chapter, for a lecture with no network
 site: ## make a web site of the course, its decks among it: make site ARGS="--to DIR"
 	$(call install,lab)
 	@$(BIN)/python -m helpers.slides.pages.site $(ARGS)
+
+chapter: ## begin a chapter: make chapter NAME=12_demo
+	$(call install,lab)
+	@$(BIN)/python tools/chapter.py "$(NAME)"
 
 lists: ## write the lists of chapters in README and TEACHING from the notebooks
 	$(call install,lab)

@@ -1,13 +1,14 @@
 """What tests/chapters says of each chapter: wrong answers to its exercises, trials of its kernels.
 
-`wrong_12.py` is found by its name, and has what it needs of `WRONG`, by exercise, and `TRIALS`, by
-file.
+`wrong_12.py` is found by its name, and has what it needs of `WRONG`, by exercise, `TRIALS`, by
+file, and `REASONS` why mutants survive.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from exercise_answers import Wrong
 from mutants.targets import Trial, Trials
 
 FOLDER = Path(__file__).with_name("chapters")
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
 
 @functools.cache
@@ -34,6 +36,15 @@ def modules() -> tuple[ModuleType, ...]:
 def wrong_answers() -> dict[str, tuple[Wrong, ...]]:
     """Those of every exercise, by its name."""
     return {name: all for m in modules() for name, all in getattr(m, "WRONG", {}).items()}
+
+
+def drafts() -> frozenset[str]:
+    """Numbers of the chapters that are drafts, as their notebooks' metadata say: `{"12"}`."""
+    return frozenset(
+        path.name[:2]
+        for path in NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")
+        if json.loads(path.read_text("utf-8"))["metadata"].get("course", {}).get("draft")
+    )
 
 
 @functools.cache

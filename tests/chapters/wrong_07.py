@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exercise_answers import Wrong
+from mutants.survivors import Reason
 from mutants.targets import COALESCED, by_entry, products, softmaxes, with_one
 
 _XOR_STORE = "s_K[ty][tx ^ ty] = element;"
@@ -151,3 +152,21 @@ TRIALS = {
         ),
     ),
 }  # fmt: skip
+
+REASONS = (
+    Reason(
+        r"07_register_blocked\.cu",
+        ".*",
+        r"__shared__ float s_[QP]\[\d+ \* PATCH\]\[TILE \+ 4\];  ->  .*\+ 8\];",
+        "Rows stay at multiples of 16 bytes; a warp reads 2 or 4 rows of this tile at once, which "
+        "lie in different banks with 8 words of padding as with 4.",
+    ),
+    Reason(
+        r"07_register_blocked\.cu",
+        ".*",
+        r"for \(int [rj] = 0; [rj] < (PATCH|4); [rj]\+\+\) \{  ->  .* <= .*",
+        "The round too many uses an element past the end of an array of registers, which C++ "
+        "leaves undefined: the compiler drops the round and makes the same program.",
+        same_program=True,
+    ),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exercise_answers import Wrong
+from mutants.survivors import Reason
 from mutants.targets import by_entry, flash, phases, turns
 
 _PLACE_V = "s_V + place(16 * k + lane % 16, j + lane / 16)"
@@ -105,3 +106,13 @@ TRIALS = {
         others=phases(3, 8, 1),
     ),
 }  # fmt: skip
+
+REASONS = (
+    Reason(
+        r"09_flash_swizzled\.cu",
+        "place",
+        r".*swizzle\(row, chunk\);  ->  .*swizzle\(row \+ 1, chunk\);",
+        "Every path asks the same function, and eight neighbouring rows still have the eight "
+        "different permutations, each one row earlier.",
+    ),
+)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 
 import pytest
-from chapter_cases import trials
+from chapter_cases import drafts, trials
 from mutants import survivors, table
 from mutants.generate import FILES, KINDS, all_mutants
 from mutants.judge import SAME, SLOWER, SURVIVED, all_kernels, alone, error_of, judge, run
@@ -19,28 +19,38 @@ from helpers.kernels import KERNELS
 from helpers.simulator.compile.source_text import mask
 
 ROWS = table.load()
+# A draft's kernels have no table as long as they change every day; their mutants are judged here.
+UNJUDGED = {file for file in FILES if file[:2] in drafts() and not table.table_of(file).exists()}
+JUDGED = [m for m in all_mutants() if m.file not in UNJUDGED]
 AGAIN = "judge them with `python -m tests.mutants --missing`, and all of them if checks changed"
 
 
 def test_the_table_has_the_mutants_of_the_kernels_as_they_are():
-    now, then = {table.identity(m) for m in all_mutants()}, {r.mutant for r in ROWS}
+    now, then = {table.identity(m) for m in JUDGED}, {r.mutant for r in ROWS}
     assert now - then == set(), f"mutants that are not in the table: {AGAIN}"
     assert then - now == set(), f"rows whose mutant is no longer made: {AGAIN}"
-    assert len(ROWS) == len(then) == len(all_mutants()) >= 150
+    assert len(ROWS) == len(then) == len(JUDGED) >= 150
     assert {r.kind for r in ROWS} == set(KINDS)
 
 
 def test_survivors_are_explained_and_explanations_used():
     left = [r for r in ROWS if r.verdict == SURVIVED]
     assert [r.key for r in left if not survivors.reason(r)] == []
-    for one in survivors.REASONS:
+    for one in survivors.reasons():
         used = [r for r in left if survivors.fits(one, r)]
         assert used, f"no survivor is explained by {one}"
         assert len(one.why) > 40 and one.why.endswith(".")
         if one.same_program:
             assert all(SAME in r.also for r in used), one
     for r in left:
-        assert sum(survivors.fits(one, r) for one in survivors.REASONS) == 1, r.key
+        assert sum(survivors.fits(one, r) for one in survivors.reasons()) == 1, r.key
+
+
+def test_a_draft_without_a_table_has_no_survivor_that_is_not_explained():
+    for mutant in all_mutants():
+        if mutant.file in UNJUDGED:
+            row = table.row(mutant, judge(mutant))
+            assert row.verdict != SURVIVED or survivors.reason(row), row.key
 
 
 def test_what_may_be_lost_without_a_wrong_result():
@@ -118,7 +128,7 @@ def test_the_verdict_is_that_of_the_table(mutant, row):
 
 def test_the_sample_has_every_kernel_and_kind():
     chosen = [p.values[0] for p in sample()]
-    assert {m.file for m in chosen} == set(FILES)
+    assert {m.file for m in chosen} == set(FILES) - UNJUDGED
     assert {m.kind for m in chosen} == set(KINDS)
-    barriers = [m for m in all_mutants() if m.kind == "barrier"]
+    barriers = [m for m in JUDGED if m.kind == "barrier"]
     assert [m for m in barriers if m not in chosen] == []

@@ -7,8 +7,11 @@ survivor needs.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
+
+import chapter_cases
 
 
 class Reason(NamedTuple):
@@ -25,11 +28,11 @@ class Reason(NamedTuple):
 
 
 FLASH = r"08_flash_baseline\.cu|09_flash_swizzled\.cu"
-BLOCKED = r"07_register_blocked\.cu"
 PRODUCTS = r"0[3567]_(tiled|coarsened|coalesced|padded)\.cu"
 ANY = r".*"
 
-REASONS: tuple[Reason, ...] = (
+# Those that hold in several chapters; what is one chapter's own stands in its module.
+SHARED: tuple[Reason, ...] = (
     Reason(
         r"03_tiled\.cu|05_coarsened\.cu",
         ANY,
@@ -43,21 +46,6 @@ REASONS: tuple[Reason, ...] = (
         r".*: 0\.0f;  ->  .*: 1\.0f;",
         "Past the end of the summed dimension the other operand's tile holds zeros, so that ones "
         "add nothing; rows and columns past the edges of the result are not stored.",
-    ),
-    Reason(
-        BLOCKED,
-        ANY,
-        r"__shared__ float s_[QP]\[\d+ \* PATCH\]\[TILE \+ 4\];  ->  .*\+ 8\];",
-        "Rows stay at multiples of 16 bytes; a warp reads 2 or 4 rows of this tile at once, which "
-        "lie in different banks with 8 words of padding as with 4.",
-    ),
-    Reason(
-        BLOCKED,
-        ANY,
-        r"for \(int [rj] = 0; [rj] < (PATCH|4); [rj]\+\+\) \{  ->  .* <= .*",
-        "The round too many uses an element past the end of an array of registers, which C++ "
-        "leaves undefined: the compiler drops the round and makes the same program.",
-        same_program=True,
     ),
     Reason(
         FLASH,
@@ -97,14 +85,13 @@ REASONS: tuple[Reason, ...] = (
         "With the exchange by 1 that follows, lanes l, l ^ 3, l ^ 1 and l ^ 2 meet: the same four "
         "as with an exchange by 2.",
     ),
-    Reason(
-        r"09_flash_swizzled\.cu",
-        "place",
-        r".*swizzle\(row, chunk\);  ->  .*swizzle\(row \+ 1, chunk\);",
-        "Every path asks the same function, and eight neighbouring rows still have the eight "
-        "different permutations, each one row earlier.",
-    ),
 )
+
+
+def reasons() -> tuple[Reason, ...]:
+    """All of them, those of the chapters among them."""
+    own = (getattr(module, "REASONS", ()) for module in chapter_cases.modules())
+    return tuple(itertools.chain(SHARED, *own))
 
 
 def fits(one: Reason, row) -> bool:
@@ -120,4 +107,4 @@ def fits(one: Reason, row) -> bool:
 
 def reason(row) -> str:
     """Why a survivor is equivalent; empty if nobody has said so."""
-    return next((one.why for one in REASONS if fits(one, row)), "")
+    return next((one.why for one in reasons() if fits(one, row)), "")
