@@ -79,7 +79,7 @@ class Ladder:
                 continue
             yield f"timing {bar}"
             prepared = rung.prepare(*make_inputs(int(n), D), **settings)
-            self._live.setdefault(bar, {})[int(n)] = timing.measure(prepared.launch)
+            self._live.setdefault(bar, {})[int(n)] = timing.measure(prepared.run)
 
     def _bar_of(self, result: Result) -> str | None:
         """The bar that a result belongs to: that of its rung, of the variant that it is set to."""

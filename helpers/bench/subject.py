@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..kernels.kernel import Kernel, load_kernel
+from ..kernels.launches import Launch as OneLaunch
+from ..kernels.launches import refusal
 from ..kernels.source import KernelError, Parameter, Value
 from ..problem.attention import TOLERANCE, make_inputs, reference
 from ..problem.ladder import LADDER, Rung, rung
@@ -81,20 +83,24 @@ class Launch:
     tolerance: float = TOLERANCE
     kernel: Kernel | None = None
 
-    def arguments(self) -> tuple:
-        """The arguments in the kernel's order.
+    def refusal(self) -> str | None:
+        """Why it cannot run, or None; see `helpers.kernels.launches`."""
+        return refusal(self.kernel, self.grid, self.block, self.shared_mem)
+
+    def on(self, array: Callable[[Any], Any]) -> OneLaunch:
+        """The launch with its arguments; `array` makes of each what is passed.
 
         Raises:
-            KernelError: one is missing, or there is no such argument.
+            KernelError: an argument is missing or does not fit.
         """
         assert self.kernel is not None
         names = [argument.name for argument in self.kernel.arguments]
-        missing = [name for name in names if name not in self.args]
-        unknown = [name for name in (*self.args, *self.expected) if name not in names]
-        if missing or unknown:
-            fault = f"{missing[0]} is missing" if missing else f"there is no {unknown[0]}"
-            raise KernelError(f"{self.kernel.entry} takes {', '.join(names)}; {fault}.")
-        return tuple(self.args[name] for name in names)
+        if unknown := [name for name in self.expected if name not in names]:
+            raise KernelError(
+                f"{self.kernel.entry} takes {', '.join(names)}; there is no {unknown[0]}."
+            )
+        args = {name: array(value) for name, value in self.args.items()}
+        return OneLaunch.of(self.kernel, self.grid, self.block, args, self.shared_mem)
 
 
 class Subject(Protocol):
@@ -218,13 +224,11 @@ class RungSubject:
         for launch in self._rung.launches(N, d, **values):
             if self._entry not in (None, launch.kernel.entry):
                 continue
-            args = {
-                argument.name: arrays[name]
-                for argument, name in zip(launch.kernel.arguments, launch.arguments, strict=True)
-            }
+            declared = launch.kernel.arguments
+            args = {argument.name: arrays[argument.name] for argument in declared}
             written = {
-                argument.name: functools.partial(getattr, exact, name)
-                for argument, name in zip(launch.kernel.arguments, launch.arguments, strict=True)
+                argument.name: functools.partial(getattr, exact, argument.name)
+                for argument in declared
                 if argument.pointer and not argument.constant
             }
             found.append(Launch(launch.grid, launch.block, args, written, kernel=launch.kernel))

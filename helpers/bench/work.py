@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.arguments import checked, is_array, launch_shape
 from ..kernels.source import KernelError, Value
 from ..measure import timing
 from ..simulator.errors import SimulatorError
+from ..simulator.launch_rules import is_array
 from .check import Check, compare, poison
-from .refusal import compiled, refusal_of
 from .result import SIMULATOR, KernelRun, Result
 from .subject import Control, Launch, Refused, Settings, Subject
 
@@ -79,35 +78,21 @@ class _Run:
         for launch in launches:
             yield f"compiling {launch.kernel.entry}"
             self.current = launch
-            if reason := refusal_of(launch):
+            if reason := launch.refusal():
                 raise Refused(reason)
         self.current = None
 
     def count(self, launches: list[Launch]) -> Generator[str, None, None]:
-        from .. import simulator
-
         arrays = _Copies(np)
         for launch in launches:
             kernel = launch.kernel
             yield f"running and counting {kernel.entry}"
             self.current = launch
-            grid, block = launch_shape(kernel.entry, launch.grid, launch.block)
-            args = checked(kernel.entry, kernel.arguments, launch.arguments(), np.ndarray)
-            args = tuple(arrays.of(value) for value in args)
+            bound = launch.on(arrays.of)
             for name in launch.expected:
                 poison(arrays.of(launch.args[name]))
             with contextlib.redirect_stdout(self.printed):
-                report = simulator.launch(
-                    kernel.code,
-                    kernel.entry,
-                    grid,
-                    block,
-                    args,
-                    options=kernel.options,
-                    shared_mem=launch.shared_mem,
-                    max_dynamic_shared=launch.shared_mem or None,
-                    progress=False,
-                )
+                report = bound.simulate(copy=False, progress=False).report
             self.reports[kernel.entry] = report
             checks = tuple(
                 compare(name, arrays.of(launch.args[name]), _values(expected), launch.tolerance)
@@ -246,9 +231,7 @@ def _launch(launch: Launch, arrays: _Copies):
     """A function that launches on the device; the arrays that it writes are poisoned now."""
     for name in launch.expected:
         arrays.unset(launch.args[name])
-    args = tuple(arrays.of(value) for value in launch.arguments())
-    kernel, grid, block, shared = launch.kernel, launch.grid, launch.block, launch.shared_mem
-    return lambda: kernel(grid, block, args, shared)
+    return launch.on(arrays.of).run
 
 
 def _worst_of(checks: tuple[Check, ...]) -> tuple[Check, ...]:
@@ -266,7 +249,7 @@ def _described(launch: Launch) -> KernelRun:
     kernel = launch.kernel
     static = 0
     with contextlib.suppress(SimulatorError):
-        static = compiled(kernel)[0]
+        static = kernel.static_shared
     grid, block = (
         tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         for shape in (launch.grid, launch.block)

@@ -106,7 +106,6 @@ def write(line: str, body: str, folder: Path | None = None) -> Path:
 
 def kernel_magic(line: str, cell: str):
     """The magic itself; gives what the cell shows: that it compiles, or why it does not."""
-    from ..bench.refusal import compiled
     from ..panels import panel_of
 
     try:
@@ -114,7 +113,7 @@ def kernel_magic(line: str, cell: str):
         functions = kernel_functions(path.read_text(encoding="utf-8"), path.name)
         names = tuple(functions) or (None,)
         for name in names:
-            compiled(load_kernel(path, name))
+            load_kernel(path, name).ptx()
     except (KernelError, SimulatorError) as error:
         return panel_of(error)
     return Written(path, names, _next(path))

@@ -9,7 +9,6 @@ from ..kernels.kernel import Kernel
 from ..simulator.compile.compile_errors import parse_log
 from ..simulator.compile.compiler import compile_ptx
 from ..simulator.compile.source_text import mask
-from ..simulator.launch import prepare
 from ..simulator.ptx.program import build, reads_and_writes
 from ..simulator.ptx.syntax import Function
 
@@ -46,10 +45,11 @@ def slips(kernel: Kernel, nan: bool) -> list[Clue]:
     """
     text = kernel.source
     made = compile_ptx(kernel.code, kernel.options)
-    functions = prepare(made).module.functions
+    module, mangled = kernel.ptx()
+    functions = module.functions
     found = slips_of_text(text)
     if nan:
-        found += _without_value(functions[made.entry(kernel.entry)])
+        found += _without_value(functions[mangled])
     found += [*_cut_off(functions.values()), *_hidden(text), *_overwritten(text)]
     found += _warned(made.log, kernel.file.name)
     return list(dict.fromkeys(found))

@@ -10,20 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import simulator
-from ..bench.refusal import refusal_of
-from ..bench.subject import Launch
-from ..kernels.arguments import checked, launch_shape
+from ..gpu import device
 from ..kernels.kernel import Kernel
+from ..kernels.launches import Launch, refusal
 from ..measure import timing
 from ..panels.difference import Difference, difference
 from ..panels.poison import poison
-from ..simulator.compile.compiler import compile_ptx
-from ..simulator.launch import prepare
+from ..simulator.limits import SIMULATED
 from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise
 
-MOST_LOCAL = 512 << 10  # bytes of local memory of a thread (CUDA C++ programming guide)
 MOST_PRINTED = 200_000  # characters that a kernel may print in a trial
 _MORE_STEPS = 32  # one warp after another takes so many times the steps, at most
 
@@ -54,23 +50,11 @@ def simulate(
     """
     inputs, expected = _problem(exercise, tuple(case.items()))
     values = _poisoned(inputs, expected)
-    grid, block, shared = exercise.launch(case, kernel)
-    grid, block = launch_shape(kernel.entry, grid, block)
-    arguments = checked(kernel.entry, kernel.arguments, tuple(values.values()), np.ndarray)
+    launch = _launch(exercise, case, kernel, values)
     slower = 1 if options.get("schedule", "lockstep") == "lockstep" else _MORE_STEPS
     with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
-        report = simulator.launch(
-            kernel.code,
-            kernel.entry,
-            grid,
-            block,
-            arguments,
-            options=kernel.options,
-            shared_mem=shared,
-            max_dynamic_shared=shared or None,
-            max_steps=exercise.max_steps * slower,
-            progress=False,
-            **options,
+        report, _ = launch.simulate(
+            copy=False, max_steps=exercise.max_steps * slower, progress=False, **options
         )
     changed = next(
         (
@@ -98,32 +82,32 @@ def _wrong(exercise: Exercise, kernel: Kernel, values, expected) -> Difference |
 
 def wrong_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> Difference | None:
     """Run a case on the GPU; the first output that is not right, or None."""
-    from .. import cp
-
     _, expected = _problem(exercise, tuple(case.items()))
-    launch, values = _on_gpu(exercise, case, kernel)
-    launch()
-    host = {name: cp.asnumpy(values[name]) for name in expected}
+    launch = _on_gpu(exercise, case, kernel)
+    launch.run()
+    values = dict(zip(exercise.arguments(case), launch.args, strict=True))
+    host = {name: device.cp.asnumpy(values[name]) for name in expected}
     return _wrong(exercise, kernel, host, expected)
 
 
 def time_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> float:
     """Milliseconds of a launch on the GPU."""
-    return timing.measure(_on_gpu(exercise, case, kernel)[0])
+    return timing.measure(_on_gpu(exercise, case, kernel).run)
 
 
-def _on_gpu(exercise: Exercise, case: Case, kernel: Kernel):
-    """A launch of the case, and its arguments by name on the device, the outputs poisoned."""
-    from .. import cp
-
-    inputs = exercise.arguments(case)
-    poisoned = _poisoned(inputs, exercise.outputs)
+def _on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> Launch:
+    """A launch of the case, its arguments on the device, the outputs poisoned."""
     values = {
-        name: cp.asarray(value) if isinstance(value, np.ndarray) else value
-        for name, value in poisoned.items()
+        name: device.cp.asarray(value) if isinstance(value, np.ndarray) else value
+        for name, value in _poisoned(exercise.arguments(case), exercise.outputs).items()
     }
+    return _launch(exercise, case, kernel, values)
+
+
+def _launch(exercise: Exercise, case: Case, kernel: Kernel, values: dict[str, Any]) -> Launch:
+    """A launch of the case; the answer may call its arguments otherwise, in the same order."""
     grid, block, shared = exercise.launch(case, kernel)
-    return lambda: kernel(grid, block, tuple(values.values()), shared), values
+    return Launch.of(kernel, grid, block, tuple(values.values()), shared)
 
 
 def _poisoned(inputs: dict[str, Any], outputs) -> dict[str, Any]:
@@ -171,7 +155,7 @@ class Kept(io.StringIO):
 
 def local_bytes(kernel: Kernel) -> int:
     """Bytes of local memory that the arrays of a thread take, in all functions."""
-    module = prepare(compile_ptx(kernel.code, kernel.options)).module
+    module, _ = kernel.ptx()
     return sum(
         variable.size
         for function in module.functions.values()
@@ -188,14 +172,13 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
         Refused: too much shared or local memory, or promises that the launch does not keep.
     """
     grid, block, shared = exercise.launch(case, kernel)
-    reason = refusal_of(Launch(grid, block, {}, shared_mem=shared, kernel=kernel))
-    if reason:
+    if reason := refusal(kernel, grid, block, shared):
         raise Refused(reason)
     local = local_bytes(kernel)
-    if local > MOST_LOCAL:
+    if local > SIMULATED.local:
         raise Refused(
             f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
-            f"{MOST_LOCAL:,} at most."
+            f"{SIMULATED.local:,} at most."
         )
 
 

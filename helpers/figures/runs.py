@@ -1,7 +1,7 @@
 """Small runs of the kernels in `kernels/`, for figures that are drawn from what they did.
 
 The sizes of a figure (a tile of 4 elements, a block of 4 threads) are below those that a kernel
-offers for use, so they are set here by compiler options and not by `load_kernel`'s parameters.
+offers for use.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers import simulator
 from helpers.kernels.kernel import load_kernel
+from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
 
@@ -53,14 +53,10 @@ def launch(
         KernelError: there is no such file or kernel.
         SimulatorError: the kernel does not compile, or does something wrong.
     """
-    if code is None:
-        code = load_kernel(file, entry).code
+    k = load_kernel(file, entry).altered(code, **defines)
     mine = {name: np.array(array) for name, array in arrays.items()}
-    args = (*mine.values(), *(np.int32(size) for size in sizes.values()))
-    options = ("-std=c++17", *(f"-D{name}={value}" for name, value in defines.items()))
-    report = simulator.launch(
-        code, entry, grid, block, args, options=options, filename=file, progress=False
-    )
+    one = Launch.of(k, grid, block, (*mine.values(), *sizes.values()))
+    report, _ = one.simulate(copy=False, filename=file, progress=False)
     return Run(report, mine, dict(defines), dict(sizes))
 
 

@@ -28,11 +28,13 @@ from ..standin import raw_kernels
 from . import driver
 from .description import Description
 
-__all__ = ["DeviceError", "chosen", "counting", "cp", "describe", "is_gpu", "name", "notice"]
+__all__ = ["DeviceError", "chosen", "counting", "cp", "describe", "is_gpu", "launched", "name",
+           "note_launch", "notice"]  # fmt: skip
 
 cp: ModuleType  # CuPy or its stand-in
 is_gpu: bool  # whether it is CuPy
 notice: str  # why a GPU in sight is not used, or ''
+launched: str  # the kernel launched last, in words, or ''
 
 VARIABLE = "HELPERS_DEVICE"
 
@@ -43,13 +45,18 @@ class DeviceError(Headlined, RuntimeError):
     headline = "There is no such device to use"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Choice:
-    """The module that plays CuPy, whether it is CuPy, and why a GPU in sight is not used."""
+    """The module that plays CuPy, whether it is CuPy, and why a GPU in sight is not used.
+
+    `launched` is the kernel launched last, in words: a GPU tells of a kernel's fault at a later
+    call, which does not know the kernel.
+    """
 
     cp: ModuleType
     is_gpu: bool
     notice: str = ""
+    launched: str = ""
 
 
 class _Unusable(Exception):
@@ -150,9 +157,14 @@ def _choice() -> Choice:
 
 
 def __getattr__(attribute: str):
-    if attribute in ("cp", "is_gpu", "notice"):
+    if attribute in ("cp", "is_gpu", "notice", "launched"):
         return getattr(_choice(), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
+
+
+def note_launch(kernel: str) -> None:
+    """Remember the kernel that is launched now, in words."""
+    _choice().launched = kernel
 
 
 def chosen() -> bool:

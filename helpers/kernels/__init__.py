@@ -3,12 +3,13 @@
     from helpers.kernels import load_kernel
     k = load_kernel("03_tiled.cu", "scaled_dot_product", TILE=8)
 
-The file's own `#define`s are its parameters; `kernel` has what a launch of it needs.
+The file's own `#define`s are its parameters; `Launch` is one launch of it.
 """
 
 from __future__ import annotations
 
 from .kernel import KERNELS, Kernel, load_kernel
+from .launches import Launch
 from .source import KernelError, Parameter
 
-__all__ = ["KERNELS", "Kernel", "KernelError", "Parameter", "load_kernel"]
+__all__ = ["KERNELS", "Kernel", "KernelError", "Launch", "Parameter", "load_kernel"]

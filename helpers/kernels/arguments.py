@@ -6,17 +6,11 @@ import operator
 
 import numpy as np
 
+from ..simulator import launch_rules
 from ..simulator.compile.signature import Argument
+from ..simulator.launch_rules import Shape, check_array, check_number, is_array, kind_of
+from ..simulator.limits import SIMULATED
 from .source import KernelError
-
-# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (9.0).
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-SHARED_WITHOUT_OPT_IN = 48 * 1024
-MAX_SHARED = 227 * 1024
-
-Shape = tuple[int, int, int]
 
 
 def launch_shape(kernel: str, grid, block) -> tuple[Shape, Shape]:
@@ -25,24 +19,12 @@ def launch_shape(kernel: str, grid, block) -> tuple[Shape, Shape]:
     Raises:
         KernelError: if one is not an integer or 1 to 3 positive ones, or exceeds a limit.
     """
-    grid3 = _three(kernel, "grid", grid)
-    block3 = _three(kernel, "block", block)
-    for what, shape, limits in (("grid", grid3, MAX_GRID), ("block", block3, MAX_BLOCK)):
-        for axis, size, limit in zip("xyz", shape, limits, strict=True):
-            if size > limit:
-                raise KernelError(
-                    f"{kernel}: {what} {axis} is {size:,}, and a GPU allows at most {limit:,}."
-                )
-    threads = block3[0] * block3[1] * block3[2]
-    if threads > MAX_THREADS:
-        raise KernelError(
-            f"{kernel}: the block {_product(block3)} has {threads:,} threads, and a GPU allows at "
-            f"most {MAX_THREADS:,}; use a smaller block and a larger grid."
-        )
-    return grid3, block3
+    return launch_rules.launch_shape(kernel, grid, block, KernelError)
 
 
-def shared_memory(kernel: str, dynamic, static: int = 0, limit: int = MAX_SHARED) -> int:
+def shared_memory(
+    kernel: str, dynamic, static: int = 0, limit: int = SIMULATED.opt_in_shared
+) -> int:
     """Return the bytes of dynamic shared memory as an int.
 
     Raises:
@@ -78,21 +60,7 @@ def checked(
     Raises:
         KernelError: if the number of arguments is wrong or one of them does not fit.
     """
-    if not isinstance(args, (tuple, list)):
-        raise KernelError(
-            f"{kernel}: the arguments go in a tuple, such as (a, b, n), not {_kind(args)}."
-        )
-    names = [argument.name for argument in signature]
-    if len(args) != len(names):
-        listed = f"{len(names)} argument{'s' * (len(names) != 1)}"
-        listed += f" ({', '.join(names)})" if names else ""
-        missing = names[len(args) :]
-        if missing:
-            fault = f"{' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))} "
-            fault += "is missing" if len(missing) == 1 else "are missing"
-        else:
-            fault = f"{len(args) - len(names)} too many"
-        raise KernelError(f"{kernel} takes {listed}, got {len(args)}: {fault}.")
+    check_number(kernel, [argument.name for argument in signature], args, KernelError)
     return tuple(
         _array(f"{kernel}: {a.name}", a, value, array_type)
         if a.pointer
@@ -101,18 +69,13 @@ def checked(
     )
 
 
-def is_array(value) -> bool:
-    """Whether `value` is an array, of the host or of a device."""
-    return isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__")
-
-
 def _array(where: str, argument: Argument, array, array_type):
     name = argument.name
     if not is_array(array):
         dtype = f", np.{argument.dtypes[0]}" if argument.dtypes else ""
         fix = f"; pass cp.asarray({name}{dtype})" if isinstance(array, (list, tuple)) else ""
         raise KernelError(
-            f"{where} must be an array for `{argument.declaration}`, but is {_kind(array)}{fix}."
+            f"{where} must be an array for `{argument.declaration}`, but is {kind_of(array)}{fix}."
         )
     if not isinstance(array, array_type):
         if isinstance(array, np.ndarray):
@@ -121,26 +84,7 @@ def _array(where: str, argument: Argument, array, array_type):
                 f"cp.asarray({name})."
             )
         raise KernelError(f"{where} is not an array of cp; pass cp.asarray({name}).")
-    usual = argument.dtypes[0] if argument.dtypes else ""
-    if argument.dtypes and not (_fits(array.dtype, argument) and array.dtype.isnative):
-        given = array.dtype if array.dtype.isnative else f"{array.dtype.name} in foreign byte order"
-        if argument.constant:
-            fix = f"pass {name}.astype({_numpy_name(usual)})"
-        else:
-            fix = f"make it with cp.empty({name}.shape, {_numpy_name(usual)})"
-        raise KernelError(
-            f"{where} is {given}, but `{argument.declaration}` needs "
-            f"{' or '.join(argument.dtypes)}; {fix}."
-        )
-    if not array.flags.c_contiguous:
-        if argument.constant:
-            fix = f"pass cp.ascontiguousarray({name})"
-        else:
-            fix = "pass a contiguous array and copy the result from it"
-        raise KernelError(
-            f"{where} is a view whose elements do not lie one after the other in memory (a "
-            f"transpose or a slice), which the kernel cannot see; {fix}."
-        )
+    check_array(where, array, argument, _fits, KernelError)
     if not argument.constant and not getattr(array.flags, "writeable", True):
         raise KernelError(
             f"{where} is a read-only array, and `{argument.declaration}` may be written; "
@@ -185,23 +129,23 @@ def _value(where: str, argument: Argument, value):
         if isinstance(value, np.generic):
             return value
         raise KernelError(
-            f"{where} is {_kind(value)}, but `{argument.declaration}` takes a struct; pass a NumPy "
-            "array of one element whose dtype has the struct's layout."
+            f"{where} is {kind_of(value)}, but `{argument.declaration}` takes a struct; pass a "
+            "NumPy array of one element whose dtype has the struct's layout."
         )
     kind = argument.dtypes[0]
     if kind == "bfloat16":
         if isinstance(value, np.generic) and value.dtype.name in argument.dtypes:
             return value
         raise KernelError(
-            f"{where} is {_kind(value)}, but `{argument.declaration}` needs bfloat16; pass its 16 "
-            "bits as np.uint16."
+            f"{where} is {kind_of(value)}, but `{argument.declaration}` needs bfloat16; pass its "
+            "16 bits as np.uint16."
         )
     dtype = np.dtype(kind)
     if not isinstance(value, (bool, int, float, complex, np.generic)) or (
         isinstance(value, np.generic) and value.dtype.kind not in "biufc"
     ):
         raise KernelError(
-            f"{where} must be a number for `{argument.declaration}`, but is {_kind(value)}."
+            f"{where} must be a number for `{argument.declaration}`, but is {kind_of(value)}."
         )
     if isinstance(value, np.generic) and value.dtype.name in argument.dtypes:
         return value
@@ -255,41 +199,3 @@ def _fits(dtype, argument: Argument) -> bool:
     pairs = {"float32": "complex64", "float64": "complex128"}
     as_complex = argument.vector == 2 and pairs.get(argument.dtypes[0]) == dtype.name
     return dtype.name in argument.dtypes or as_complex
-
-
-def _numpy_name(dtype: str) -> str:
-    return "np.uint16" if dtype == "bfloat16" else "bool" if dtype == "bool" else f"np.{dtype}"
-
-
-def _three(kernel: str, what: str, shape) -> Shape:
-    parts = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    try:
-        if any(isinstance(part, (bool, np.bool_)) for part in parts):
-            raise TypeError
-        sizes = [operator.index(part) for part in parts]
-    except TypeError:
-        sizes = []
-    if not 1 <= len(sizes) <= 3:
-        raise KernelError(
-            f"{kernel}: {what} must be an integer or a tuple of 1 to 3 integers, not {shape!r}."
-        )
-    if min(sizes) < 1:
-        raise KernelError(f"{kernel}: every number of {what} must be at least 1, not {shape!r}.")
-    x, y, z = (*sizes, 1, 1)[:3]
-    return x, y, z
-
-
-def _product(shape: Shape) -> str:
-    sizes = [*shape]
-    while len(sizes) > 1 and sizes[-1] == 1:
-        sizes.pop()
-    return " × ".join(str(size) for size in sizes)
-
-
-def _kind(value) -> str:
-    if value is None:
-        return "None"
-    if is_array(value):
-        return "an array"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

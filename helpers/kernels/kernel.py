@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import operator
 import os
 import re
@@ -13,9 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from ..gpu import device
+from ..simulator.compile.compile_errors import compile_error
+from ..simulator.compile.compiler import compile_ptx
 from ..simulator.compile.signature import Argument, signature
 from ..simulator.compile.source_text import mask
-from .arguments import MAX_SHARED, SHARED_WITHOUT_OPT_IN, checked, launch_shape, shared_memory
+from ..simulator.launch import prepare
+from ..simulator.limits import SIMULATED
+from ..simulator.ptx.ptxas import shared_places
+from ..simulator.ptx.syntax import Module
+from .arguments import shared_memory
+from .launches import Launch
 from .listing import Listing, listing
 from .lookup import find_file, find_function, name_of, set_parameters
 from .source import (
@@ -35,16 +44,6 @@ KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 STANDARD = "-std=c++17"
 
 Marks = int | str | range | Iterable[int | str]
-
-_last_launch = ""  # in words
-
-
-def last_launch() -> str:
-    """The kernel launched last through `load_kernel`, in words, or ''.
-
-    A GPU tells of a kernel's fault at a later call, which does not know the kernel.
-    """
-    return _last_launch
 
 
 def load_kernel(
@@ -110,15 +109,31 @@ class Kernel:
         self.arguments: tuple[Argument, ...] = signature(function.parameters, code, macros)
         self._raw: Any = None
         self._static: int | None = None
-        self._opted_in = SHARED_WITHOUT_OPT_IN
+        self._opted_in = SIMULATED.shared
+
+    def altered(self, code: str | None = None, **values: Value) -> Kernel:
+        """The same kernel with parameters at any values, whatever the file's choices are.
+
+        Args:
+            code: what the compiler gets in place of the file's text, for a kernel that is changed.
+            **values: of the file's parameters.
+
+        Raises:
+            KernelError: there is no such parameter.
+        """
+        free = {
+            name: dataclasses.replace(p, choices=(values[name],), spellings=(str(values[name]),))
+            for name, p in self.parameters.items()
+            if name in values
+        }
+        declared = set_parameters({**self.parameters, **free}, values, self.file.name)
+        return Kernel(self.file, self.source, code or self.code, self._function, declared)
 
     @property
     def raw(self):
         """The `cp.RawKernel` beneath, which checks nothing."""
         if self._raw is None:
-            from helpers import cp
-
-            self._raw = cp.RawKernel(self.code, self.entry, options=self.options)
+            self._raw = device.cp.RawKernel(self.code, self.entry, options=self.options)
         return self._raw
 
     def __call__(self, grid, block, args, shared_mem: int = 0) -> None:
@@ -136,15 +151,7 @@ class Kernel:
             KernelError: if an argument does not fit the signature, or the launch the hardware.
             SimulatorError: of kind `compile`, if the source does not compile.
         """
-        from helpers import cp
-
-        grid, block = launch_shape(self.entry, grid, block)
-        args = checked(self.entry, self.arguments, args, cp.ndarray)
-        self.compile()
-        shared_mem = self._allow_shared(shared_mem)
-        global _last_launch
-        _last_launch = f"{self.entry} of {self.file.name}, grid {grid} and block {block}"
-        self.raw(grid, block, args, shared_mem=shared_mem)
+        Launch.of(self, grid, block, args, shared_mem, on_device=True).run()
 
     def compile(self) -> Kernel:
         """Compile now rather than at the first launch; returns the kernel itself.
@@ -153,8 +160,6 @@ class Kernel:
             SimulatorError: of kind `compile`, with the compiler's log, on a GPU as well.
         """
         if self._static is None:
-            from helpers.simulator.compile.compile_errors import compile_error
-
             try:
                 self.raw.compile()
             except Exception as error:
@@ -177,23 +182,39 @@ class Kernel:
             KernelError: as for a launch.
             SimulatorError: if the kernel does not compile or does something wrong.
         """
-        from helpers import cp, simulator
+        return Launch.of(self, grid, block, args, shared_mem).count(**launch_options)
 
-        grid, block = launch_shape(self.entry, grid, block)
-        args = checked(self.entry, self.arguments, args, (cp.ndarray, np.ndarray))
-        shared_mem = shared_memory(self.entry, shared_mem)
-        if shared_mem:
-            launch_options.setdefault("max_dynamic_shared", shared_mem)
-        return simulator.launch(
-            self.code,
-            self.entry,
-            grid,
-            block,
-            _host_copies(self.arguments, args, cp),
-            options=self.options,
-            shared_mem=shared_mem,
-            **launch_options,
-        )
+    @property
+    def static_shared(self) -> int:
+        """Bytes of shared memory that a block has by declaration, on any machine.
+
+        Raises:
+            SimulatorError: of kind `compile`.
+        """
+        module, mangled = self.ptx()
+        return shared_places(module, mangled)[1]
+
+    @property
+    def most_threads(self) -> int:
+        """The threads that a block may have by its `__launch_bounds__`, or 1,024.
+
+        Raises:
+            SimulatorError: of kind `compile`.
+        """
+        module, mangled = self.ptx()
+        return module.functions[mangled].bounds.get("maxntid", SIMULATED.threads)
+
+    def ptx(self) -> tuple[Module, str]:
+        """The PTX that NVRTC makes of it, parsed, and the kernel's name there.
+
+        Raises:
+            SimulatorError: of kind `compile`, with the compiler's log.
+        """
+        made = compile_ptx(self.code, self.options)
+        mangled = made.entry(self.entry)
+        prepared = prepare(made)
+        prepared.need(mangled)  # a run needs it: one that was only asked about begins sooner
+        return prepared.module, mangled
 
     def lines(self, text: str, whole: bool = False) -> list[int]:
         """Return the numbers of the lines that hold `text`, or match it as a regular expression.
@@ -295,8 +316,18 @@ class Kernel:
             found.update(self.lines(one) if isinstance(one, str) else [_line("mark", one)])
         return frozenset(found)
 
-    def _allow_shared(self, dynamic) -> int:
-        """Opt in to more than 48 KB of shared memory where this launch needs it."""
+    def opt_in(self, dynamic: int) -> int:
+        """Ask the hardware for more than 48 KB of shared memory, if a launch needs that.
+
+        Args:
+            dynamic: bytes of dynamic shared memory.
+
+        Returns:
+            The same number as an int.
+
+        Raises:
+            KernelError: it is no number of bytes, or more than a block can have.
+        """
         static = self._static or 0
         size = shared_memory(self.entry, dynamic, static)
         if size + static > self._opted_in:
@@ -331,29 +362,8 @@ def _names(columns) -> tuple[str, ...] | None:
 
 def _device_limit() -> int:
     """Bytes of shared memory that a block can have on this machine's GPU, at most 227 KB."""
-    from helpers import cp
-
     try:
-        limit = int(cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        limit = int(device.cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
     except (AttributeError, KeyError, TypeError):
-        return MAX_SHARED
-    return min(limit, MAX_SHARED)
-
-
-def _host_copies(arguments: tuple[Argument, ...], args: tuple, cp) -> tuple:
-    """Copy the arrays that the kernel may write; an array passed twice stays one array."""
-    written = {id(v) for a, v in zip(arguments, args, strict=True) if a.pointer and not a.constant}
-    copies: dict[int, np.ndarray] = {}
-    result = []
-    for argument, value in zip(arguments, args, strict=True):
-        if not argument.pointer:
-            result.append(value)
-            continue
-        if id(value) not in copies:
-            if not isinstance(value, np.ndarray):
-                copies[id(value)] = cp.asnumpy(value)
-            else:
-                host = value.view(np.ndarray)
-                copies[id(value)] = host.copy() if id(value) in written else host
-        result.append(copies[id(value)])
-    return tuple(result)
+        return SIMULATED.opt_in_shared
+    return min(limit, SIMULATED.opt_in_shared)

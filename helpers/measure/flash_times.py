@@ -97,7 +97,7 @@ def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], lis
     """What to time by name, and sentences about what cannot be."""
     arrays = make_inputs(*shape)
     launches: dict[str, Callable[[], object]] = {
-        _short(rung.name): rung.prepare(*arrays).launch for rung in rungs
+        _short(rung.name): rung.prepare(*arrays).run for rung in rungs
     }
     try:
         import torch  # late: an optional package

@@ -49,7 +49,7 @@ def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> Times:
     Raises:
         KernelError: there is no such rung.
     """
-    return _times(upto, "attention", lambda prepared: prepared.launch, sizes)
+    return _times(upto, "attention", lambda prepared: prepared.run, sizes)
 
 
 def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
@@ -66,9 +66,8 @@ def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
         raise KernelError(f"No rung has a kernel {kernel!r}; they have {', '.join(known)}.")
 
     def alone(prepared) -> Callable[[], object]:
-        prepared.launch()  # S and P get values, for the kernels that read them
-        launch = next(x for x in prepared.launches if x.kernel.entry == kernel)
-        return functools.partial(prepared.launch_one, launch)
+        prepared.run()  # S and P get values, for the kernels that read them
+        return next(one for one in prepared.launches if one.kernel.entry == kernel).run
 
     return _times(upto, kernel, alone, sizes)
 

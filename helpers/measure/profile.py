@@ -18,14 +18,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..gpu import device
 from ..gpu import lock as gpu_lock
-from ..kernels.arguments import checked, launch_shape
+from ..kernels.launches import Launch
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
 from .recorded import load_flash
@@ -77,17 +76,6 @@ class ProfileError(Headlined, RuntimeError):
     """Why a launch cannot be profiled here, in one sentence."""
 
     headline = "This cannot be profiled here"
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch; of the names that `helpers.problem.flash.FlashLaunch` has as well."""
-
-    kernel: object
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared_mem: int
-    args: tuple
 
 
 class Profile(Table):
@@ -153,8 +141,8 @@ def profile(
     """Profile one launch with Nsight Compute, if it can be done here; say why not otherwise.
 
     Args:
-        kernel: a kernel of `load_kernel`; or a launch with `kernel`, `grid`, `block`, `shared_mem`
-            and `args`, such as `FlashRung.launch_of` makes, and then nothing else.
+        kernel: a kernel of `load_kernel`; or a `Launch`, such as `FlashRung.launch_of` makes, and
+            then nothing else.
         grid, block, args, shared_mem: as for a launch; `args` stay as they are.
         count: whether the simulator counts the launch too, which takes long for large ones.
         seconds: how long Nsight Compute may take.
@@ -163,9 +151,8 @@ def profile(
         KernelError: an argument does not fit.
         SimulatorError: the simulator counts the launch, and the kernel does something wrong.
     """
-    launch = kernel if grid is None else Launch(kernel, grid, block, shared_mem, args)
-    k = launch.kernel
-    report = k.count(launch.grid, launch.block, launch.args, launch.shared_mem) if count else None
+    launch = kernel if grid is None else Launch.of(kernel, grid, block, args, shared_mem)
+    report = launch.count() if count else None
     try:
         return Profile(device.name(), _measure(launch, seconds), report)
     except ProfileError as error:
@@ -304,10 +291,8 @@ def _read(lines: Iterable[str]) -> dict[str, float]:
 def _pack(launch, folder: Path) -> None:
     """Write down a launch: what `_replay` reads in another process."""
     k = launch.kernel
-    grid, block = launch_shape(k.entry, launch.grid, launch.block)
-    args = checked(k.entry, k.arguments, launch.args, (device.cp.ndarray, np.ndarray))
     values, keys = {}, {}
-    for number, value in enumerate(args):
+    for number, value in enumerate(launch.args):
         # An array that is passed twice stays one array.
         key = keys.setdefault(id(value), f"value{number}")
         if k.arguments[number].pointer:
@@ -318,10 +303,12 @@ def _pack(launch, folder: Path) -> None:
         "code": k.code,
         "entry": k.entry,
         "options": list(k.options),
-        "grid": list(grid),
-        "block": list(block),
-        "shared_mem": int(launch.shared_mem),
-        "args": [[keys[id(v)], bool(a.pointer)] for v, a in zip(args, k.arguments, strict=True)],
+        "grid": list(launch.grid),
+        "block": list(launch.block),
+        "shared_mem": launch.shared_mem,
+        "args": [
+            [keys[id(v)], bool(a.pointer)] for v, a in zip(launch.args, k.arguments, strict=True)
+        ],
     }
     (folder / "launch.json").write_text(json.dumps(data), "utf-8")
 

@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
-from helpers.kernels import kernel as kernels
+from helpers.gpu import device
 from helpers.simulator.compile.compile_errors import Diagnostic, compile_error, hint_of, parse_log
 from helpers.simulator.compile.source_text import mask, numbered_lines
 from helpers.simulator.errors import Headlined, Interrupted, SimulatorError
@@ -78,7 +78,7 @@ def _panel(error: BaseException) -> Panel:
     if name == "CompileException":
         return _cupy_compile_panel(error, text)
     if name in _CUDA:
-        return cuda_panel(text, kernels.last_launch())
+        return cuda_panel(text, device.launched)
     if name == "OutOfMemoryError":
         return memory_panel(text)
     return Panel(name, (text or "It has no message.",))

@@ -17,19 +17,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
+from ..gpu import device
 from ..kernels.kernel import KERNELS, Kernel, load_kernel
+from ..kernels.launches import Launch
 from ..kernels.source import KernelError, Parameter, Value
+from .rungs import Prepared
 
 __all__ = [
     "FLASH",
     "FLASH_BASELINE",
     "FLASH_SWIZZLED",
     "LAYOUTS",
-    "FlashLaunch",
     "FlashRung",
     "check_device",
 ]
@@ -43,28 +44,6 @@ MOST_BLOCKS = 65535  # of a grid along y and z
 # What the kernels call the type of an array's elements.
 _ELEMENTS = {"float16": "half", "uint16": "nv_bfloat16", "bfloat16": "nv_bfloat16"}
 _FROM_ARRAYS = ("ELEMENT", "HEAD_DIM")
-
-
-@dataclass(frozen=True)
-class FlashLaunch:
-    """A kernel with its parameters set, its geometry and its arguments.
-
-    Attributes:
-        kernel: the kernel.
-        grid, block: blocks and threads along x, y and z.
-        shared_mem: bytes of dynamic shared memory.
-        args: Q, K, V, O, n and the strides.
-    """
-
-    kernel: Kernel
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_mem: int
-    args: tuple[Any, ...]
-
-    def launch(self) -> None:
-        """Launch the kernel, and do nothing else."""
-        self.kernel(self.grid, self.block, self.args, self.shared_mem)
 
 
 @dataclass(frozen=True)
@@ -147,7 +126,7 @@ class FlashRung:
             )
         return k
 
-    def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> FlashLaunch:  # noqa: E741 (its letter)
+    def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> Launch:  # noqa: E741 (its letter)
         """The launch that writes O, for arrays of `cp` or of NumPy.
 
         Raises:
@@ -157,15 +136,15 @@ class FlashRung:
         k = self.kernel(_ELEMENTS[Q.dtype.name], d)
         b_r, b_c, warps = _tiles(k)
         strides = (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
-        return FlashLaunch(
+        return Launch.of(
             k,
             (-(-n // b_r), h, b),
             (32 * warps, 1, 1),
-            (b_r + 2 * b_c) * d * 2,
             (Q, K, V, O, n, *strides),
+            (b_r + 2 * b_c) * d * 2,
         )
 
-    def prepare(self, Q, K, V, layout: str = "bhnd", **parameters: Value) -> FlashLaunch:
+    def prepare(self, Q, K, V, layout: str = "bhnd", **parameters: Value) -> Prepared:
         """Allocate O on the device and compile, so that a launch does nothing else.
 
         Args:
@@ -174,18 +153,17 @@ class FlashRung:
         Raises:
             KernelError: as for `run`.
         """
-        from helpers import cp
-
+        cp = device.cp
         rung = self.with_parameters(**parameters)
         self._check(Q, K, V, layout)
         Q, K, V = (cp.asarray(x) for x in (Q, K, V))
         launch = rung.launch_of(Q, K, V, _poisoned(cp, Q), layout)
-        device = cp.cuda.Device()
-        limit = int(device.attributes["MaxSharedMemoryPerBlockOptin"])
-        capability = int(device.compute_capability) / 10
+        gpu = cp.cuda.Device()
+        limit = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        capability = int(gpu.compute_capability) / 10
         check_device(self.name, capability, launch.shared_mem, limit)
         launch.kernel.compile()
-        return launch
+        return Prepared(launch.by_name, [launch])
 
     def run(self, Q, K, V, layout: str = "bhnd", **parameters: Value):
         """O = softmax(Q Kᵀ / √d) V of every head, on the current device.
@@ -202,9 +180,9 @@ class FlashRung:
             KernelError: the arrays or the parameters do not fit, or this GPU cannot run the
                 kernel; the message says what to do.
         """
-        launch = self.prepare(Q, K, V, layout, **parameters)
-        launch.launch()
-        return launch.args[3]
+        prepared = self.prepare(Q, K, V, layout, **parameters)
+        prepared.run()
+        return prepared.arrays["O"]
 
     def simulate(
         self, Q, K, V, layout: str = "bhnd", count: bool = True, **parameters: Value
@@ -223,29 +201,12 @@ class FlashRung:
         Raises:
             KernelError: the arrays or the parameters do not fit; the message says what to do.
         """
-        from helpers import simulator
-
         rung = self.with_parameters(**parameters)
         self._check(Q, K, V, layout)
         Q, K, V = (np.asarray(x.get() if hasattr(x, "get") else x) for x in (Q, K, V))
         out = _poisoned(np, Q)
         launch = rung.launch_of(Q, K, V, out, layout)
-        k = launch.kernel
-        # The simulator moves bits, and knows a pointer by the default of ELEMENT, half.
-        arrays = (x.view(np.float16) for x in launch.args[:4])
-        numbers = zip(k.arguments[4:], launch.args[4:], strict=True)
-        report = simulator.launch(
-            k.code,
-            k.entry,
-            launch.grid,
-            launch.block,
-            (*arrays, *(np.dtype(a.dtypes[0]).type(value) for a, value in numbers)),
-            options=k.options,
-            shared_mem=launch.shared_mem,
-            max_dynamic_shared=launch.shared_mem,
-            count=count,
-        )
-        return out, [report]
+        return out, [launch.simulate(copy=False, count=count).report]
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())

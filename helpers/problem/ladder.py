@@ -15,9 +15,9 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from ..kernels.source import KernelError
-from .rungs import Grid, Launch, Rung, Shape, Step, Values, cdiv
+from .rungs import Grid, Rung, Shape, Step, Values, cdiv
 
-__all__ = ["LADDER", "Launch", "Rung", "Step", "cdiv", "rung"]
+__all__ = ["LADDER", "Rung", "Step", "cdiv", "rung"]
 
 
 def rung(name: str) -> Rung:
@@ -64,8 +64,8 @@ def _columns_first(columns: str) -> Grid:
 def _products(file: str, grid: Callable[[str], Grid]) -> tuple[Step, Step]:
     """The two products out of one file."""
     return (
-        Step(file, "scaled_dot_product", grid("N"), _tile_block, ("Q", "K", "S", "N", "d")),
-        Step(file, "pv_multiply", grid("d"), _tile_block, ("P", "V", "O", "N", "d")),
+        Step(file, "scaled_dot_product", grid("N"), _tile_block),
+        Step(file, "pv_multiply", grid("d"), _tile_block),
     )
 
 
@@ -75,7 +75,6 @@ def _softmax(file: str, rows_in_a_block: Callable[[Values], int]) -> Step:
         "softmax",
         lambda p, N, d: (cdiv(N, rows_in_a_block(p)),),
         lambda p: (p["BLOCK_SIZE"],),
-        ("S", "P", "N"),
     )
 
 
@@ -142,7 +141,6 @@ LADDER: tuple[Rung, ...] = (
                 "scaled_dot_product",
                 lambda p, N, d: (cdiv(N, 16 * p["PATCH"]), cdiv(N, 16 * p["PATCH"])),
                 lambda p: (256,),
-                ("Q", "K", "S", "N", "d"),
             ),
             _softmax(_BLOCKED, lambda p: 1),
             Step(
@@ -150,7 +148,6 @@ LADDER: tuple[Rung, ...] = (
                 "pv_multiply",
                 lambda p, N, d: (cdiv(d, 64), cdiv(N, 8 * p["PATCH"])),
                 lambda p: (128,),
-                ("P", "V", "O", "N", "d"),
             ),
         ),
         alignment=16,

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
+from ..gpu import device
 from ..kernels.kernel import KERNELS, Kernel, load_kernel
+from ..kernels.launches import Launch
 from ..kernels.source import KernelError, Parameter, Value
 
-__all__ = ["Launch", "Prepared", "Rung", "Step", "cdiv"]
+__all__ = ["Prepared", "Rung", "Step", "cdiv"]
 
 Shape = tuple[int, ...]
 Values = Mapping[str, Value]
@@ -33,28 +36,18 @@ def cdiv(a: int, b: int) -> int:
 class Step:
     """One kernel of a rung: where it is and how it is launched.
 
+    Its arguments are out of Q, K, V, S, P, O, N and d, and it calls them so.
+
     Attributes:
         file: the .cu file in `kernels/`.
         entry: the kernel's name.
         grid, block: its launch geometry, from the parameters, N and d.
-        arguments: what it takes, in order, out of Q, K, V, S, P, O, N and d.
     """
 
     file: str
     entry: str
     grid: Grid
     block: Block
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A kernel with its parameters set and its geometry for some N and d."""
-
-    kernel: Kernel
-    grid: Shape
-    block: Shape
-    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -136,19 +129,14 @@ class Rung:
         return replace(changed, settings=MappingProxyType(_plain(changed.parameters, values, self)))
 
     def launches(self, N: int, d: int, **parameters: Value) -> list[Launch]:
-        """Its kernels and their geometry for one head of N positions and d dimensions.
+        """Its launches for one head of N positions and d dimensions, their arguments left open.
 
         Raises:
             KernelError: as for `with_parameters`.
         """
         values = self.with_parameters(**parameters).values
         return [
-            Launch(
-                _kernel(step, values),
-                step.grid(values, N, d),
-                step.block(values),
-                step.arguments,
-            )
+            Launch.of(_kernel(step, values), step.grid(values, N, d), step.block(values))
             for step in self.steps
         ]
 
@@ -161,15 +149,13 @@ class Rung:
         Raises:
             KernelError: the arrays or the parameters do not fit; the message says what to do.
         """
-        from helpers import cp
-
         self._check(Q, K, V)
-        Q, K, V = (cp.asarray(x) for x in (Q, K, V))
-        arrays = _with_results(cp, Q, K, V)
-        launches = self.launches(*Q.shape, **parameters)
+        cp = device.cp
+        arrays = _with_results(cp, *(cp.asarray(x) for x in (Q, K, V)))
+        launches = self.launches_on(arrays, **parameters)
         for launch in launches:
             launch.kernel.compile()
-        return Prepared(self, arrays, launches)
+        return Prepared(arrays, launches)
 
     def run(self, Q, K, V, **parameters: Value):
         """O = softmax(Q Kᵀ / √d) V on the current device.
@@ -185,7 +171,7 @@ class Rung:
             KernelError: the arrays or the parameters do not fit; the message says what to do.
         """
         prepared = self.prepare(Q, K, V, **parameters)
-        prepared.launch()
+        prepared.run()
         return prepared.arrays["O"]
 
     def simulate(self, Q, K, V, count: bool = True, **parameters: Value):
@@ -203,26 +189,22 @@ class Rung:
         Raises:
             KernelError: the arrays or the parameters do not fit; the message says what to do.
         """
-        from helpers import simulator
-
         self._check(Q, K, V)
         arrays = _with_results(np, *(_on_host(x) for x in (Q, K, V)))
-        reports = [
-            simulator.launch(
-                launch.kernel.code,
-                launch.kernel.entry,
-                launch.grid,
-                launch.block,
-                tuple(
-                    np.int32(arrays[name]) if name in ("N", "d") else arrays[name]
-                    for name in launch.arguments
-                ),
-                options=launch.kernel.options,
-                count=count,
-            )
-            for launch in self.launches(arrays["N"], arrays["d"], **parameters)
-        ]
-        return arrays["O"], reports
+        launches = self.launches_on(arrays, **parameters)
+        return arrays["O"], [launch.simulate(copy=False, count=count).report for launch in launches]
+
+    def launches_on(self, arrays: Mapping[str, Any], **parameters: Value) -> list[Launch]:
+        """Its launches on the arrays of one head: Q, K, V, S, P, O, and N and d, by name.
+
+        Raises:
+            KernelError: as for `with_parameters`.
+        """
+        found = []
+        for launch in self.launches(arrays["N"], arrays["d"], **parameters):
+            args = (arrays[argument.name] for argument in launch.kernel.arguments)
+            found.append(launch.with_args(tuple(args)))
+        return found
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -266,27 +248,20 @@ class Rung:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A rung that is compiled and has its arrays; `launch` does nothing but launch.
+    """A rung that is compiled and has its arrays; `run` does nothing but launch.
 
     Attributes:
-        rung: what it was made from.
-        arrays: Q, K, V, S, P and O of `cp`, by name, and the numbers N and d.
-        launches: its kernels with their geometry.
+        arrays: those of `cp` by name, and the sizes.
+        launches: its launches, in order.
     """
 
-    rung: Rung
-    arrays: Mapping[str, object]
+    arrays: Mapping[str, Any]
     launches: list[Launch]
 
-    def launch(self) -> None:
+    def run(self) -> None:
         """Launch all kernels, one after another."""
         for launch in self.launches:
-            self.launch_one(launch)
-
-    def launch_one(self, launch: Launch) -> None:
-        """Launch one of the kernels."""
-        args = tuple(self.arrays[name] for name in launch.arguments)
-        launch.kernel(launch.grid, launch.block, args)
+            launch.run()
 
 
 def _with_results(module, Q, K, V) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -11,9 +12,11 @@ from .compile.signature import Argument as Declared
 from .compile.signature import signature
 from .compile.source_text import mask
 from .errors import SimulatorError
-from .limits import SIMULATED
+from .launch_rules import check_array, check_number, check_promise, kind_of, launch_shape
 from .ptx.syntax import Function
-from .settings import is_whole
+
+_LAUNCH = functools.partial(SimulatorError, "launch")
+_ARGUMENT = functools.partial(SimulatorError, "argument")
 
 
 @dataclass(slots=True)
@@ -26,50 +29,10 @@ class Passed:
     constant: bool = False  # declared as a pointer to const: the kernel does not write through it
 
 
-def _three(entry: str, what: str, value) -> tuple[int, int, int]:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(items) <= 3 or not all(is_whole(n) and n >= 1 for n in items):
-        raise SimulatorError(
-            "launch",
-            f"{entry}: the {what} is one to three whole numbers of 1 or more, not {value!r}.",
-        )
-    return tuple(int(n) for n in items) + (1,) * (3 - len(items))
-
-
 def check_geometry(entry: str, grid, block, function: Function):
     """Grid and block as (x, y, z). Raises SimulatorError ("launch") beyond the H200's limits."""
-    grid, block = _three(entry, "grid", grid), _three(entry, "block", block)
-    threads = block[0] * block[1] * block[2]
-    if threads > SIMULATED.threads:
-        raise SimulatorError(
-            "launch",
-            f"{entry}: a block of {' x '.join(map(str, block))} = {threads:,} threads is more "
-            f"than the {SIMULATED.threads:,} that a block may have: use a smaller block and a "
-            "larger grid.",
-        )
-    for axis, size, most in zip("xyz", block, SIMULATED.block, strict=True):
-        if size > most:
-            raise SimulatorError(
-                "launch",
-                f"{entry}: a block of {size:,} threads along {axis} is more than the {most:,} "
-                "allowed.",
-            )
-    for axis, size, most in zip("xyz", grid, SIMULATED.grid, strict=True):
-        if size > most:
-            raise SimulatorError(
-                "launch",
-                f"{entry}: a grid of {size:,} blocks along {axis} is more than the {most:,} "
-                "allowed: put the long direction along x.",
-            )
-    bound = function.bounds.get("maxntid")
-    if bound is not None and threads > bound:
-        raise SimulatorError(
-            "launch",
-            f"{entry}: a block of {threads:,} threads is more than its "
-            f"__launch_bounds__({bound}) promise: use a smaller block, or change the promise.",
-        )
+    grid, block = launch_shape(entry, grid, block, _LAUNCH)
+    check_promise(entry, block, function.bounds.get("maxntid"), _LAUNCH)
     return grid, block
 
 
@@ -112,25 +75,11 @@ def check_arguments(
     another dtype than the pointer, a scalar of the wrong size, an array for a scalar.
     """
     params = function.params
-    if not isinstance(args, (tuple, list)):
-        raise SimulatorError("argument", f"{entry}: args is a tuple of arguments, not {args!r}.")
     declared = declared_arguments(entry, source, options)
     if declared is None or len(declared) != len(params):
         declared = (None,) * len(params)
     names = [d.name if d else f"argument {n}" for n, d in enumerate(declared, 1)]
-    if len(args) != len(params):
-        listing = ", ".join(names)
-        missing = names[len(args) :]
-        detail = (
-            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-            if missing
-            else f"{len(args) - len(params)} too many"
-        )
-        raise SimulatorError(
-            "argument",
-            f"{entry} takes {_number(len(params), 'argument')} ({listing}), but got "
-            f"{len(args)}: {detail}.",
-        )
+    check_number(entry, names, args, _ARGUMENT)
     out = []
     for n, (arg, param, d, name) in enumerate(zip(args, params, declared, names, strict=True), 1):
         where = f"{entry}: argument {n} ({name})" if d else f"{entry}: argument {n}"
@@ -161,25 +110,7 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
             f"value, but is an array of shape {array.shape}: pass a NumPy scalar such as "
             "np.int32(4).",
         )
-    if not array.flags.c_contiguous:
-        raise SimulatorError(
-            "argument",
-            f"{where} is not C-contiguous (shape {array.shape}, strides {array.strides}); a "
-            "kernel would read its memory in the wrong order: pass cp.ascontiguousarray(...) "
-            "of it.",
-        )
-    if not array.dtype.isnative:
-        raise SimulatorError(
-            "argument",
-            f"{where} is an array of {array.dtype.name} in foreign byte order: pass it as "
-            f".astype(np.{array.dtype.name}).",
-        )
-    if declared and declared.dtypes and not _dtype_fits(array.dtype, declared):
-        raise SimulatorError(
-            "argument",
-            f"{where} is declared as `{declared.declaration}`, but is an array of "
-            f"{array.dtype}: pass it as .astype(np.{declared.dtypes[0]}).",
-        )
+    check_array(where, array, declared, _dtype_fits, _ARGUMENT)
     return array
 
 
@@ -261,6 +192,4 @@ def _number(count: int, what: str) -> str:
 
 
 def _describe(arg) -> str:
-    if isinstance(arg, (int, float, np.generic)):
-        return f"{arg!r}"
-    return f"a {type(arg).__name__}"
+    return repr(arg) if isinstance(arg, (int, float, np.generic)) else kind_of(arg)

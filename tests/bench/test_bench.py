@@ -53,7 +53,7 @@ def test_one_kernel_of_a_rung():
     assert [c.name for c in subject.controls()] == ["BLOCK_SIZE", "N", "d"]
     result, _ = run(subject, BLOCK_SIZE=64, N=100, d=16)
     assert result.status == "right" and [k.entry for k in result.kernels] == ["softmax"]
-    assert result.kernels[0].block == (64,) and result.kernels[0].grid == (100,)
+    assert result.kernels[0].block == (64, 1, 1) and result.kernels[0].grid == (100, 1, 1)
     assert result.rung is None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bench_problems import TRANSPOSE, run, source_of, transposed
 
-from helpers import device, timing
+from helpers import device, kernels, timing
 from helpers.bench import Launch, bench, sweep
 from helpers.bench import html as bench_html
 from helpers.bench import session as bench_session
@@ -21,7 +21,7 @@ from helpers.bench.ladder_bars import Ladder
 from helpers.bench.session import Session
 from helpers.bench.subject import subject_of
 from helpers.bench.work import controls_of
-from helpers.kernels import Kernel, KernelError
+from helpers.kernels import KernelError
 from helpers.measure import recorded
 from helpers.measure.recorded import Recording, Timed
 from helpers.problem.ladder import LADDER
@@ -170,11 +170,11 @@ def gpu(monkeypatch):
 
 
 def test_a_gpu_is_timed_at_a_size_of_its_own(gpu, monkeypatch):
-    launched, call = [], Kernel.__call__
+    launched, run_launch = [], kernels.Launch.run
     monkeypatch.setattr(
-        Kernel,
-        "__call__",
-        lambda k, grid, *args: (launched.append((k.entry, grid)), call(k, grid, *args)),
+        kernels.Launch,
+        "run",
+        lambda one: (launched.append((one.kernel.entry, one.grid)), run_launch(one)),
     )
     subject = subject_of("tiled", timed=[64, 96])
     assert controls_of(subject)[-1].name == "N timed"
@@ -185,9 +185,10 @@ def test_a_gpu_is_timed_at_a_size_of_its_own(gpu, monkeypatch):
     assert stages[-4:] == ["running on the GPU", "timing scaled_dot_product", "timing softmax",
                            "timing pv_multiply"]  # fmt: skip
     assert launched == [
-        ("scaled_dot_product", (2, 2)), ("softmax", (1,)), ("pv_multiply", (2, 4)),  # to check
-        ("scaled_dot_product", (6, 6)), ("softmax", (1,)), ("pv_multiply", (6, 4)),  # to time
-    ]  # fmt: skip
+        (name, (*grid, 1)[:3])
+        for grids in (((2, 2), (1, 1), (2, 4)), ((6, 6), (1, 1), (6, 4)))  # to check, to time
+        for name, grid in zip(("scaled_dot_product", "softmax", "pv_multiply"), grids, strict=True)
+    ]
     html = bench_html.page(result.data())
     assert "N = 96" in html and "checked and timed on Test GPU" in html
     ladder = Ladder("tiled", RECORDED, {})
@@ -254,7 +255,7 @@ def test_the_widget_answers_numbered_changes():
     settings = {**widget.wanted["settings"], "TILE": 8}
     widget._handle_custom_msg({"request": 5, "settings": settings}, [])  # as the page does it
     assert widget.shown["request"] == 5 and widget.shown["settings"] == settings
-    assert widget.result.kernels[0].block == (8, 8)
+    assert widget.result.kernels[0].block == (8, 8, 1)
     assert 'class="bench-of">TILE=8 ' in widget.shown["head"]
     widget._handle_custom_msg({"request": 6, "settings": {**settings, "TILE": 33}}, [])
     assert widget.wanted == {"request": 6, "settings": settings}  # what is not offered is put back

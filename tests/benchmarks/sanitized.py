@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from helpers import simulator
+from helpers.kernels import Launch
 from helpers.problem.attention import make_inputs
 from helpers.problem.flash import FLASH
 from helpers.problem.flash_inputs import make_inputs as flash_inputs
@@ -25,8 +25,8 @@ FLASH_SIZE = (1, 2, 256, 128)
 NAN = 0x7FFF
 
 
-def launches() -> Iterator[tuple[str, dict]]:
-    """(name, arguments of `simulator.launch`) of every kernel of the series, none twice."""
+def launches() -> Iterator[tuple[str, Launch]]:
+    """(name, launch) of every kernel of the series, none twice."""
     seen = set()
     Q, K, V = make_inputs(N, D, seed=1)
     S = (Q @ K.T / np.sqrt(D)).astype(np.float32)
@@ -39,37 +39,22 @@ def launches() -> Iterator[tuple[str, dict]]:
                 continue
             seen.add((kernel.file.name, kernel.entry))
             arrays = {"Q": Q, "K": K, "V": V, "S": S, "P": P, "N": np.int32(N), "d": np.int32(D)}
-            arrays[launch.arguments[2 if kernel.entry != "softmax" else 1]] = results[
-                {"scaled_dot_product": "S", "softmax": "P", "pv_multiply": "O"}[kernel.entry]
-            ]
-            args = tuple(arrays[name] for name in launch.arguments)
-            yield (
-                f"{kernel.file.stem} {kernel.entry}, N={N}, d={D}",
-                {"kernel": kernel, "grid": launch.grid, "block": launch.block, "args": args},
-            )
+            result = {"scaled_dot_product": "S", "softmax": "P", "pv_multiply": "O"}[kernel.entry]
+            arrays[result] = results[result]
+            args = tuple(arrays[argument.name] for argument in kernel.arguments)
+            yield f"{kernel.file.stem} {kernel.entry}, N={N}, d={D}", launch.with_args(args)
     q, k, v = flash_inputs(*FLASH_SIZE)
     out = np.full(q.shape, NAN, np.uint16).view(np.float16)
     for rung in FLASH:
         launch = rung.launch_of(q, k, v, out)
-        kernel = launch.kernel
-        numbers = zip(kernel.arguments[4:], launch.args[4:], strict=True)
-        args = (*launch.args[:4], *(np.dtype(a.dtypes[0]).type(x) for a, x in numbers))
-        yield (
-            f"{kernel.file.stem}, n={FLASH_SIZE[2]}, d={FLASH_SIZE[3]}",
-            {
-                "kernel": kernel, "grid": launch.grid, "block": launch.block, "args": args,
-                "shared_mem": launch.shared_mem,
-            },
-        )  # fmt: skip
+        name = f"{launch.kernel.file.stem}, n={FLASH_SIZE[2]}, d={FLASH_SIZE[3]}"
+        yield name, launch
 
 
-def seconds(kernel, grid, block, args, shared_mem: int = 0, **more) -> float:
+def seconds(launch: Launch, **more) -> float:
     """Processor time of one launch, which a busy machine leaves alone; it must have no finding."""
     start = time.process_time()
-    report = simulator.launch(
-        kernel.code, kernel.entry, grid, block, args, kernel.options, shared_mem,
-        max_dynamic_shared=shared_mem or None, progress=False, **more,
-    )  # fmt: skip
+    report, _ = launch.simulate(copy=False, progress=False, **more)
     spent = time.process_time() - start
     assert not report.findings, report.findings[0].message
     return spent
@@ -78,8 +63,8 @@ def seconds(kernel, grid, block, args, shared_mem: int = 0, **more) -> float:
 def costs(repeats: int = 3) -> Iterator[tuple[str, float, float]]:
     """(kernel, seconds counted, seconds counted and sanitized)."""
     for name, launch in launches():
-        seconds(**launch)
-        pairs = [(seconds(**launch), seconds(**launch, sanitize=True)) for _ in range(repeats)]
+        seconds(launch)
+        pairs = [(seconds(launch), seconds(launch, sanitize=True)) for _ in range(repeats)]
         counted, sanitized = (min(times) for times in zip(*pairs, strict=True))
         yield name, counted, sanitized
 

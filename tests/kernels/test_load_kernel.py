@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import helpers
+from helpers import simulator
+from helpers.gpu import device
 from helpers.kernels import KERNELS, KernelError, load_kernel
 from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.errors import SimulatorError
@@ -338,7 +339,7 @@ class FakeRaw:
 @pytest.fixture
 def fake_cp(monkeypatch):
     cp = SimpleNamespace(ndarray=np.ndarray, RawKernel=FakeRaw)
-    monkeypatch.setattr(helpers, "cp", cp, raising=False)
+    monkeypatch.setattr(device, "cp", cp)
     return cp
 
 
@@ -411,8 +412,6 @@ def test_a_compile_error_of_cupy_reads_like_ours(folder, fake_cp):
 
 
 def test_count_runs_the_simulator_on_copies(folder, fake_cp, monkeypatch):
-    import helpers.simulator
-
     calls = []
 
     def launch(code, entry, grid, block, args, options=(), shared_mem=0, **rest):
@@ -420,7 +419,7 @@ def test_count_runs_the_simulator_on_copies(folder, fake_cp, monkeypatch):
         args[0][:] = 7
         return "report"
 
-    monkeypatch.setattr(helpers.simulator, "launch", launch, raising=False)
+    monkeypatch.setattr(simulator, "launch", launch)
     k = load_kernel("scale.cu", kernels_dir=folder)
     a = np.arange(4, dtype=np.float32)
     assert k.count(2, (8, 4), (a, 4), shared_mem=64, count=False) == "report"
@@ -435,10 +434,8 @@ def test_count_runs_the_simulator_on_copies(folder, fake_cp, monkeypatch):
 
 
 def test_count_keeps_an_array_that_is_passed_twice_one_array(folder, fake_cp, monkeypatch):
-    import helpers.simulator
-
     seen = []
-    monkeypatch.setattr(helpers.simulator, "launch", lambda *a, **k: seen.append(a[4]), False)
+    monkeypatch.setattr(simulator, "launch", lambda *a, **k: seen.append(a[4]))
     k = write(
         folder,
         "a.cu",

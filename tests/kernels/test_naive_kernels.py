@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-import helpers
 from helpers import standin
+from helpers.gpu import device
 from helpers.kernels import KernelError, load_kernel
 from helpers.simulator.errors import SimulatorError
 
 
 @pytest.fixture(params=["simulator", pytest.param("GPU", marks=pytest.mark.gpu)])
 def cp(request, monkeypatch):
-    """`helpers.cp`, once as the stand-in and once as CuPy."""
+    """`cp`, once as the stand-in and once as CuPy."""
     if request.param == "simulator":
         module = standin
     else:
         import cupy as module
-    monkeypatch.setattr(helpers, "cp", module, raising=False)
+    monkeypatch.setattr(device, "cp", module)
     return module
 
 

@@ -115,7 +115,7 @@ def test_the_launch_is_repeated_as_it_was(tmp_path):
 def test_an_array_passed_twice_stays_one(tmp_path):
     k = load_kernel("00_vector_add.cu")
     a, c = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
-    _pack(Launch(k, 1, 8, 0, (a, a, c, 8)), tmp_path)
+    _pack(Launch.of(k, 1, 8, (a, a, c, 8)), tmp_path)
     args = _replay(tmp_path)
     assert args[0] is args[1] and args[2] is not args[0]
     np.testing.assert_array_equal(np.asarray(args[2]), 2 * a)

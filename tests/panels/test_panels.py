@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from helpers import cp, simulator
+from helpers.gpu import device
 from helpers.kernels import KernelError, load_kernel
-from helpers.kernels import kernel as kernels
 from helpers.panels import Panel, install, install_cupy, panel_of
 from helpers.panels.cuda_errors import cuda_panel
 from helpers.panels.excerpts import excerpt
@@ -295,7 +295,7 @@ STICKY = [
 
 @pytest.mark.parametrize(("error", "name", "text"), STICKY)
 def test_errors_that_break_the_context(error, name, text, monkeypatch):
-    monkeypatch.setattr(kernels, "_last_launch", "softmax of 04.cu, grid (4, 1, 1)")
+    monkeypatch.setattr(device, "launched", "softmax of 04.cu, grid (4, 1, 1)")
     panel = panel_of(error(name, text))
     said = " ".join(panel.said)
     assert "every later call fails" in said and "cp.asarray" in said

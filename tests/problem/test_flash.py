@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import helpers
 from helpers import simulator, standin
+from helpers.gpu import device
 from helpers.kernels import KERNELS, KernelError, load_kernel
 from helpers.problem import attention
 from helpers.problem.attention import relative_error
@@ -323,7 +323,7 @@ def test_wrong_choices(call, sentence):
 
 
 def test_an_old_gpu_is_refused(monkeypatch):
-    monkeypatch.setattr(helpers, "cp", standin)
+    monkeypatch.setattr(device, "cp", standin)
     monkeypatch.setattr(standin.cuda.Device, "compute_capability", "75")
     with pytest.raises(KernelError, match="8.0 or newer"):
         FLASH_BASELINE.run(*inputs(1, 1, 5, 64, "half"))

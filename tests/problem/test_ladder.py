@@ -11,8 +11,8 @@ import itertools
 import numpy as np
 import pytest
 
-import helpers
 from helpers import standin
+from helpers.gpu import device
 from helpers.kernels import KernelError
 from helpers.kernels import kernel as kernels
 from helpers.problem import rungs
@@ -231,13 +231,13 @@ def test_parameters_of_a_rung():
     assert rung("coarsened").values["TILE"] == 16
     launches = again.launches(100, 30)
     assert [x.kernel.entry for x in launches] == ["scaled_dot_product", "softmax", "pv_multiply"]
-    assert [x.grid for x in launches] == [(13, 2), (100,), (13, 1)]
-    assert [x.block for x in launches] == [(8, 8), (256,), (8, 8)]
+    assert [x.grid for x in launches] == [(13, 2, 1), (100, 1, 1), (13, 1, 1)]
+    assert [x.block for x in launches] == [(8, 8, 1), (256, 1, 1), (8, 8, 1)]
     assert launches[0].kernel is again.launches(7, 7)[0].kernel  # not compiled again
-    assert [x.grid for x in rung("padded").launches(100, 30)] == [(2, 7), (100,), (1, 7)]
-    assert [x.grid for x in rung("naive").launches(300, 30)] == [(19, 19), (2,), (19, 2)]
+    assert [x.grid for x in rung("padded").launches(100, 30)] == [(2, 7, 1), (100, 1, 1), (1, 7, 1)]
+    assert [x.grid for x in rung("naive").launches(300, 30)] == [(19, 19, 1), (2, 1, 1), (19, 2, 1)]
     blocked = rung("register_blocked").launches(300, 80)
-    assert [x.grid for x in blocked] == [(3, 3), (300,), (2, 5)]
+    assert [x.grid for x in blocked] == [(3, 3, 1), (300, 1, 1), (2, 5, 1)]
 
 
 def test_a_changed_file_is_read_again(tmp_path, monkeypatch):
@@ -253,7 +253,7 @@ def test_a_changed_file_is_read_again(tmp_path, monkeypatch):
 
 
 def test_run_returns_an_array_of_the_device(monkeypatch):
-    monkeypatch.setattr(helpers, "cp", standin, raising=False)
+    monkeypatch.setattr(device, "cp", standin)
     Q, K, V = inputs(17, 5)
     for given in ((Q, K, V), tuple(map(standin.asarray, (Q, K, V)))):
         result = rung("tiled").run(*given, TILE=8)
@@ -261,7 +261,7 @@ def test_run_returns_an_array_of_the_device(monkeypatch):
         assert relative_error(result, reference(Q, K, V).O) < TOLERANCE
     prepared = rung("reduction").prepare(Q, K, V)
     assert np.isnan(standin.asnumpy(prepared.arrays["O"])).all()
-    prepared.launch()
+    prepared.run()
     assert relative_error(prepared.arrays["O"], reference(Q, K, V).O) < TOLERANCE
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from helpers.kernels import Kernel, load_kernel
-from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashLaunch, FlashRung
+from helpers.kernels import Kernel, Launch, load_kernel
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashRung
 from helpers.problem.flash_inputs import make_inputs
 
 RUNGS = {"baseline": FLASH_BASELINE, "swizzled": FLASH_SWIZZLED}
@@ -120,7 +120,7 @@ class Variant:
             k.code = k.code.replace(old, new)
         return k
 
-    def launch_of(self, Q, K, V, out) -> FlashLaunch:
+    def launch_of(self, Q, K, V, out) -> Launch:
         """The launch of the changed kernel that writes `out`."""
         launch = self.rung.with_parameters(**self.values).launch_of(Q, K, V, out)
         own = launch.kernel.parameters

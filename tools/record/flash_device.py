@@ -90,7 +90,7 @@ def _launch(one, arrays, *layout: str) -> tuple[np.ndarray, bool]:
     Q, K, V = (cp.asarray(np.ascontiguousarray(x)) for x in arrays)
     buffer = cp.full(Q.size + 2 * GUARD, NAN, np.uint16)
     out = buffer[GUARD : GUARD + Q.size].view(Q.dtype).reshape(Q.shape)
-    one.launch_of(Q, K, V, out, *layout).launch()
+    one.launch_of(Q, K, V, out, *layout).run()
     bits = cp.asnumpy(buffer)
     around = np.concatenate([bits[:GUARD], bits[-GUARD:]])
     return cp.asnumpy(out), bool((around == NAN).all())
@@ -166,7 +166,7 @@ def drive_sanitized() -> None:
     ):
         Q, K, V = map(cp.asarray, flash.make_inputs(b, h, n, d, element))
         out = cp.empty(Q.shape, Q.dtype)
-        rung.with_parameters(**values).launch_of(Q, K, V, out).launch()
+        rung.with_parameters(**values).launch_of(Q, K, V, out).run()
         cp.asnumpy(out)  # initcheck sees whether all of it was written
     for case in counted_cases():
         # `BROKEN` writes several elements to one place on purpose.
@@ -260,7 +260,7 @@ def _launches(shape) -> tuple[dict, dict, dict]:
     for variant in contenders()[: None if shape in TUNED else len(RUNGS)]:
         try:
             launch = variant.launch_of(Q, K, V, out)
-            launch.launch()
+            launch.run()
             cp.cuda.runtime.deviceSynchronize()
             raw = launch.kernel.raw
             resources[variant.name] = {

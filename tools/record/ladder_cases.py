@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from helpers.problem.ladder import LADDER, Launch, Rung, rung
+from helpers.kernels import Launch
+from helpers.problem.ladder import LADDER, Rung, rung
 
 KERNELS = ("scaled_dot_product", "softmax", "pv_multiply")
 # 200 x 72 has rows of whole float4; 257 rows of S do not, and no tile fits into 257.

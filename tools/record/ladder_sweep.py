@@ -12,6 +12,7 @@ import numpy as np
 
 from helpers.problem.attention import TOLERANCE, make_inputs, relative_error
 from helpers.problem.ladder import LADDER
+from helpers.problem.rungs import Prepared
 
 from . import ladder_cases as cases
 from .ladder_cases import KERNELS, say
@@ -152,20 +153,18 @@ def times(out: Path, rounds: int) -> dict:
                 # One S and one P for all: at N = 16384 each is a GiB.
                 if scores is None:
                     scores, weights = prepared.arrays["S"], prepared.arrays["P"]
-                prepared.arrays["S"], prepared.arrays["P"] = scores, weights
+                arrays = {**prepared.arrays, "S": scores, "P": weights}
+                prepared = Prepared(arrays, one.launches_on(arrays))
                 scores.fill(np.nan)
                 weights.fill(np.nan)
-                prepared.launch()
+                prepared.run()
                 error = relative_error(prepared.arrays["O"], expected)
                 errors.setdefault(name, {})[str(N)] = error
                 # rounding errors of a sum grow about as the root of its length
                 if not error < TOLERANCE * max(1, N / 256) ** 0.5:
                     raise RuntimeError(f"relative error {error}")
-                launches[name] = prepared.launch
-                steps[name] = {
-                    launch.kernel.entry: (lambda p=prepared, one=launch: p.launch_one(one))
-                    for launch in prepared.launches
-                }
+                launches[name] = prepared.run
+                steps[name] = {one.kernel.entry: one.run for one in prepared.launches}
             except Exception as problem:
                 problems[f"{name}, N = {N}"] = f"{type(problem).__name__}: {problem}"[:500]
         rivals, missing = torch_rivals(N, d, Q, K, V, expected)
@@ -230,16 +229,13 @@ def sweep(budget: float) -> dict:
             if arrays is None:
                 prepared = one.prepare(Q, K, V)
                 arrays = prepared.arrays
-                prepared.launch()
-            launch = one.launches(N, d)[number]
-            args = tuple(arrays[name] for name in launch.arguments)
+                prepared.run()
+            launch = one.launches_on(arrays)[number]
             entry = launch.kernel.entry
             values = {n: p.value for n, p in launch.kernel.parameters.items()}
             note = {"rung": one.name, "entry": entry, "N": N, "parameters": values}
             try:
-                samples = clock.samples(
-                    {"": lambda k=launch, a=args: k.kernel(k.grid, k.block, a)}, 3
-                )[""]
+                samples = clock.samples({"": launch.run}, 3)[""]
                 note["ms"] = rounded(statistics.median(samples))
             except Exception as error:
                 note["error"] = f"{type(error).__name__}: {error}"[:300]

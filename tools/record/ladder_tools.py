@@ -38,7 +38,7 @@ def launch_counted(journal: Path) -> None:
         prepared.arrays["P"][...] = cp.asarray(weights.astype(np.float32))
         try:
             for _ in range(REPEATS):
-                prepared.launch_one(prepared.launches[case.number])
+                prepared.launches[case.number].run()
                 cp.cuda.Device().synchronize()
                 ran.append(number)
         except Exception as error:

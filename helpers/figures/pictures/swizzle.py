@@ -13,6 +13,7 @@ import numpy as np
 from svg import G, Text
 
 from helpers.kernels.kernel import load_kernel
+from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
 from ..canvas import MONO, NORMAL, SMALL, Canvas, Frame, counted
@@ -85,14 +86,9 @@ def run_turn(SIZE: int = 4, SWIZZLE: str = "XOR", ELEMENT: str = "float") -> Tur
     k = load_kernel(FILE, "turn", SIZE=SIZE, SWIZZLE=SWIZZLE, ELEMENT=ELEMENT)
     words = _WORDS[ELEMENT]
     rows = np.arange(SIZE * SIZE * words, dtype=np.float32)
-    columns = np.full_like(rows, np.nan)
-    report = k.count(1, (SIZE, SIZE), (rows, columns))
-    # `count` keeps its hands off `columns`: run once more for what comes out.
-    from helpers import simulator
-
-    simulator.launch(
-        k.code, k.entry, 1, (SIZE, SIZE), (rows, columns), options=k.options, count=False
-    )
+    launch = Launch.of(k, 1, (SIZE, SIZE), (rows, np.full_like(rows, np.nan)))
+    report, arrays = launch.simulate()
+    columns = arrays["columns"]
     came = np.stack(np.divmod(columns[::words].astype(np.intp) // words, SIZE), axis=-1)
     places = {kind: np.full((SIZE, SIZE), -1, np.intp) for kind in ("store", "load")}
     for event in by_block(report)[0, 0, 0]:

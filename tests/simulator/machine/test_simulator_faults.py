@@ -146,7 +146,9 @@ class TestWrongSettings:
 
     @pytest.mark.parametrize("shape", [b"k", {1: 2}, iter([1]), np.array([1.5]), (1, (2,))])
     def test_of_a_shape(self, shape):
-        with pytest.raises(simulator.SimulatorError, match="one to three whole numbers"):
+        with pytest.raises(
+            simulator.SimulatorError, match="must be an integer or a tuple of 1 to 3"
+        ):
             simulator.launch(COPY, "k", shape, 32, (floats(), floats(), N))
 
     @pytest.mark.parametrize(
