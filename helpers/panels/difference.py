@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -190,44 +190,54 @@ def difference(
         return Difference(name, "shape", said, 0, 0, actual.size, tolerance=tolerance)
     if not actual.size:
         raise ValueError(f"{name} has no elements to compare.")
-    if not actual.ndim:
-        actual, expected = actual.reshape(1), expected.reshape(1)
+    actual, expected = np.atleast_1d(actual, expected)
     got, want = actual.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        distance = np.abs(got - want)
-    distance[(got == want) | (np.isnan(got) & np.isnan(want))] = 0.0
-    distance[np.isnan(distance)] = np.inf
-    finite = np.isfinite(want)
-    limit = ELEMENT * tolerance * float(np.abs(want[finite]).max(initial=0.0))
-    wrong = distance > limit
-    error = _relative(distance, want[finite])
+    distance = _distances(got, want)
+    finite = want[np.isfinite(want)]
+    limit = ELEMENT * tolerance * float(np.abs(finite).max(initial=0.0))
+    wrong, error = distance > limit, _relative(distance, finite)
     if not wrong.any() and error <= tolerance:
         return None
     measured = np.where(np.isfinite(distance), distance, -1.0)
     at = _position(measured.argmax(), got.shape)
-    common = dict(
-        error=error, tolerance=float(tolerance), largest=max(float(measured[at]), 0.0), at=at,
+    far = Difference(
+        name,
+        "imprecise",
+        "every element is a little off, more than rounding would be",
+        0,
+        0,
+        got.size,
+        error=error,
+        tolerance=float(tolerance),
+        largest=max(float(measured[at]), 0.0),
+        at=at,
         far=bool(measured[at] > limit),
-    )  # fmt: skip
+    )
     if not wrong.any():
-        words = "every element is a little off, more than rounding would be"
-        return Difference(name, "imprecise", words, 0, 0, got.size, **common)
+        return far
     unwritten = wrong & poisoned(actual)
     found = _pattern(got, want, wrong, unwritten, limit, edges)
     first = _position(wrong.argmax(), got.shape)
-    return Difference(
-        name,
-        found.kind,
-        found.words,
-        int(wrong.sum()),
-        int(unwritten.sum()),
-        int(got.size),
-        first,
-        float(got[first]),
-        float(want[first]),
+    return replace(
+        far,
+        kind=found.kind,
+        pattern=found.words,
+        wrong=int(wrong.sum()),
+        unwritten=int(unwritten.sum()),
+        first=first,
+        got=float(got[first]),
+        expected=float(want[first]),
         where=tuple((int(axis.min()), int(axis.max())) for axis in np.nonzero(wrong)),
-        **common,
     )
+
+
+def _distances(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """How far off each element is: 0 for a NaN or an infinity that should be there."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(got - want)
+    distance[(got == want) | (np.isnan(got) & np.isnan(want))] = 0.0
+    distance[np.isnan(distance)] = np.inf
+    return distance
 
 
 def _pattern(got, want, wrong, unwritten, limit, edges) -> Found:
