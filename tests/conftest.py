@@ -105,6 +105,15 @@ def page(browser):
 
 
 @pytest.fixture(scope="session")
+def screenshots() -> Path | None:
+    """Where pictures go for people to look at: the folder that SCREENSHOTS names, if it does."""
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) if folder else None
+
+
+@pytest.fixture(scope="session")
 def executed(tmp_path_factory):
     """Runs a chapter on the simulator as an export does, once for all workers and tests that ask.
 

@@ -7,8 +7,8 @@ import json
 import nbformat
 import pytest
 from bench_problems import TRANSPOSE
+from jupyter_lab import THEMES, Lab, run_all, shoot
 from lumino import HEARD_FIRST
-from test_browser import THEMES, Lab, run_all, screenshots, shoot  # noqa: F401 (a fixture)
 
 from helpers.bench import html as bench_html
 from helpers.bench import sweep
@@ -35,10 +35,8 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    running = Lab(tmp_path_factory.mktemp("lab"))
-    yield running
-    running.close()
-    running._log.close()
+    with Lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_lab import Lab
 from playwright.sync_api import expect
-from test_browser import THEMES, Lab
 
 from helpers.exercises import skeleton
 
@@ -29,24 +28,18 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    before = os.environ.get("JUPYTER_PATH")
-    os.environ["JUPYTER_PATH"] = str(ROOT / "tools" / "jupyter")
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(ROOT / "tools" / "jupyter"))
         running = Lab(tmp_path_factory.mktemp("lab"))
-    finally:
-        os.environ.pop("JUPYTER_PATH")
-        if before is not None:
-            os.environ["JUPYTER_PATH"] = before
     shutil.rmtree(running.chapters)
     running.chapters.mkdir()
     kernel = {"display_name": "Python 3 (ipykernel)", "name": "python3", "language": "python"}
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.write(notebook, running.chapters / "exercise.ipynb")
-    running._set("apputils-extension/themes", {"theme": THEMES["dark"]})
-    yield running
-    running.close()
-    running._log.close()
+    running.set_theme("dark")
+    with running:
+        yield running
 
 
 def run(page, number: int):
@@ -76,8 +69,8 @@ def marked(output) -> list[str]:
     return output.locator(".kl-marked .kl-n").all_inner_texts()
 
 
-def test_a_student_fills_a_gap_and_breaks_it(lab, page, tmp_path):
-    pictures = Path(os.environ.get("SCREENSHOTS") or tmp_path)
+def test_a_student_fills_a_gap_and_breaks_it(lab, page, screenshots, tmp_path):
+    pictures = screenshots or tmp_path
     failures = []
     page.on("pageerror", lambda error: failures.append(str(error)))
     page.set_viewport_size({"width": 1280, "height": 1500})

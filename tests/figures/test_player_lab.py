@@ -6,8 +6,8 @@ import contextlib
 
 import nbformat
 import pytest
+from jupyter_lab import Lab, run_all
 from playwright.sync_api import expect
-from test_browser import THEMES, Lab, run_all
 
 pytestmark = pytest.mark.browser
 
@@ -34,15 +34,13 @@ player""",
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    running = Lab(tmp_path_factory.mktemp("lab"))
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     kernel = {"display_name": "Python 3 (ipykernel)", "name": "python3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    for name in ("light", "dark"):
-        nbformat.write(notebook, running.chapters / f"{name}.ipynb")
-    yield running
-    running.close()
-    running._log.close()
+    with Lab(tmp_path_factory.mktemp("lab")) as running:
+        for name in ("light", "dark"):
+            nbformat.write(notebook, running.chapters / f"{name}.ipynb")
+        yield running
 
 
 def run_cell(page, number: int, output: str) -> str:
@@ -68,7 +66,7 @@ def run_cell(page, number: int, output: str) -> str:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_player_in_jupyterlab(lab, page, theme):
-    lab._set("apputils-extension/themes", {"theme": THEMES[theme]})
+    lab.set_theme(theme)
     failures = []
     page.on("pageerror", lambda error: failures.append(str(error)))
     run_all(page, lab, theme)

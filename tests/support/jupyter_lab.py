@@ -1,4 +1,4 @@
-"""The chapters in JupyterLab, in a real browser: run all cells, and look at what the page shows."""
+"""A JupyterLab of a test's own, and what is done on its pages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = [
-    "00_start_here", "01_attention", "02_naive_kernels", "03_tiling", "04_parallel_reduction",
-    "05_thread_coarsening", "06_coalescing", "07_bank_conflicts", "08_flash_attention",
-    "09_swizzling",
-]  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SETTINGS = {
     # All cells are in the page at once, or those out of sight could not be looked at.
@@ -71,6 +64,10 @@ class Lab:
         for session in json.loads(self._ask("sessions")):
             self._ask(f"sessions/{session['id']}", "DELETE")
         shutil.copy(ROOT / "notebooks" / f"{chapter}.ipynb", self.chapters)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: str) -> None:
+        """`light` or `dark`, for pages that are opened from now on."""
         self._set("apputils-extension/themes", {"theme": THEMES[theme]})
 
     def _ask(self, what: str, method: str = "GET") -> bytes:
@@ -98,6 +95,13 @@ class Lab:
         self._log.seek(0)
         pytest.fail(f"JupyterLab did not start: {self._log.read()[-2000:]}")
 
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+        self._log.close()
+
     def close(self) -> None:
         self._process.terminate()
         try:
@@ -105,23 +109,6 @@ class Lab:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    running = Lab(tmp_path_factory.mktemp("lab"))
-    yield running
-    running.close()
-    running._log.close()
-
-
-@pytest.fixture(scope="module")
-def screenshots() -> Path | None:
-    """Where pictures go for people to look at: the folder that SCREENSHOTS names, if it does."""
-    folder = os.environ.get("SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder) if folder else None
 
 
 def run_all(page, lab: Lab, chapter: str) -> None:
@@ -170,50 +157,3 @@ def saved(lab: Lab, page, chapter: str):
         if all(cell.execution_count for cell in code):
             return code
     pytest.fail(f"{chapter} was not saved after its run.")
-
-
-# The themes take turns: every chapter in both would take the suite too long.
-RUNS = [(chapter, list(THEMES)[n % 2]) for n, chapter in enumerate(CHAPTERS)]
-
-
-@pytest.mark.parametrize(("chapter", "theme"), RUNS)
-def test_run_all(lab, page, screenshots, chapter, theme):
-    lab.prepare(chapter, theme)
-    failures = []
-    page.on("pageerror", lambda error: failures.append(str(error)))
-    page.set_viewport_size({"width": 1280, "height": 720})
-    run_all(page, lab, chapter)
-    shoot(page, screenshots, f"{chapter}-{theme}")
-
-    assert page.evaluate("document.body.dataset.jpThemeLight") == str(theme == "light").lower()
-    assert page.locator(".jp-OutputArea [data-mime-type*=error]").count() == 0
-    assert page.locator(".jp-OutputArea [data-mime-type*=stderr]").count() == 0
-    counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
-    assert counters.count() >= 1
-    heads = counters.first.locator("[role=columnheader]").all_inner_texts()
-    assert any("sectors" in head or "wavefronts" in head for head in heads), heads
-    # The picture of each: a player's controls are SVG as well.
-    figures = page.locator(
-        ".jp-OutputArea .kernel-figure svg, .jp-OutputArea .figure-player svg[role=img]"
-    )
-    assert figures.count() >= 3
-    for n in range(figures.count()):
-        box = figures.nth(n).bounding_box()
-        assert box and box["width"] > 200 and box["height"] > 60
-    controls = page.locator(".jp-OutputArea .widget-dropdown select, .jp-OutputArea .kernel-bench")
-    assert controls.count() >= 1
-    for cell in saved(lab, page, chapter):
-        for output in cell.outputs:
-            assert output.output_type != "error", output.get("evalue")
-            assert output.get("name") != "stderr", output.get("text")
-    if chapter == "02_naive_kernels":
-        a_control_draws_the_figure_anew(page)
-    assert not failures, failures
-
-
-def a_control_draws_the_figure_anew(page) -> None:
-    interact = page.locator(".jp-OutputArea .widget-interact").filter(has_text="TILE")
-    figure = interact.locator(".kernel-figure svg")
-    assert "16 elements, 16 sectors" in figure.text_content()
-    interact.locator("select").select_option("32")
-    figure.filter(has_text="32 elements, 32 sectors").wait_for(timeout=30_000)

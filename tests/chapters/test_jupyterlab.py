@@ -1,0 +1,63 @@
+"""The chapters in JupyterLab, in a real browser: run all cells, and look at what the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jupyter_lab import THEMES, Lab, run_all, saved, shoot
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+# The themes take turns: every chapter in both would take the suite too long.
+RUNS = [(path.stem, list(THEMES)[n % 2]) for n, path in enumerate(NOTEBOOKS)]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    with Lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("chapter", "theme"), RUNS)
+def test_run_all(lab, page, screenshots, chapter, theme):
+    lab.prepare(chapter, theme)
+    failures = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    run_all(page, lab, chapter)
+    shoot(page, screenshots, f"{chapter}-{theme}")
+
+    assert page.evaluate("document.body.dataset.jpThemeLight") == str(theme == "light").lower()
+    assert page.locator(".jp-OutputArea [data-mime-type*=error]").count() == 0
+    assert page.locator(".jp-OutputArea [data-mime-type*=stderr]").count() == 0
+    counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
+    assert counters.count() >= 1
+    heads = counters.first.locator("[role=columnheader]").all_inner_texts()
+    assert any("sectors" in head or "wavefronts" in head for head in heads), heads
+    # The picture of each: a player's controls are SVG as well.
+    figures = page.locator(
+        ".jp-OutputArea .kernel-figure svg, .jp-OutputArea .figure-player svg[role=img]"
+    )
+    assert figures.count() >= 3
+    for n in range(figures.count()):
+        box = figures.nth(n).bounding_box()
+        assert box and box["width"] > 200 and box["height"] > 60
+    controls = page.locator(".jp-OutputArea .widget-dropdown select, .jp-OutputArea .kernel-bench")
+    assert controls.count() >= 1
+    for cell in saved(lab, page, chapter):
+        for output in cell.outputs:
+            assert output.output_type != "error", output.get("evalue")
+            assert output.get("name") != "stderr", output.get("text")
+    if chapter == "02_naive_kernels":
+        a_control_draws_the_figure_anew(page)
+    assert not failures, failures
+
+
+def a_control_draws_the_figure_anew(page) -> None:
+    interact = page.locator(".jp-OutputArea .widget-interact").filter(has_text="TILE")
+    figure = interact.locator(".kernel-figure svg")
+    assert "16 elements, 16 sectors" in figure.text_content()
+    interact.locator("select").select_option("32")
+    figure.filter(has_text="32 elements, 32 sectors").wait_for(timeout=30_000)
