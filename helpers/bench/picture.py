@@ -15,7 +15,7 @@ import numpy as np
 from helpers.simulator.errors import SimulatorError
 from helpers.simulator.observe.report import BlockAccess, Report
 
-from ..figures.bank_rules import BANKS, Verdict, issued, judge
+from ..figures.bank_rules import BANKS, BankVerdict, issued, judge
 from ..figures.canvas import Canvas, counted
 from ..figures.events import LANES, WORD, WarpAccess, of_warp
 from ..figures.palette import MATRIX_HUES
@@ -256,14 +256,16 @@ def _banks(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
     return f"Warp 0 of block (0, 0). {' '.join(said)}" if said else ""
 
 
-def _costly(trace: Sequence[BlockAccess]) -> list[tuple[WarpAccess, Verdict]]:
+def _costly(trace: Sequence[BlockAccess]) -> list[tuple[WarpAccess, BankVerdict]]:
     """The warp's shared accesses, those that take most wavefronts in all first."""
     judged = [(group, judge(group.access)) for group in _groups(trace, "shared")]
     judged.sort(key=lambda pair: -pair[0].count * pair[1].wavefronts)
     return [(group.access, verdict) for group, verdict in judged]
 
 
-def _executed(report: Report, access: WarpAccess, verdict: Verdict) -> tuple[WarpAccess, Verdict]:
+def _executed(
+    report: Report, access: WarpAccess, verdict: BankVerdict
+) -> tuple[WarpAccess, BankVerdict]:
     """A load as the hardware executes it, joined with its neighbours."""
     if not access.is_load or access.bytes != WORD:
         return access, verdict
@@ -271,7 +273,7 @@ def _executed(report: Report, access: WarpAccess, verdict: Verdict) -> tuple[War
     return joined, judge(joined)
 
 
-def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: Verdict) -> str:
+def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: BankVerdict) -> str:
     """The banks of one access: different words stacked, each phase on top of the one before."""
     name = f"{access.kind} of {access.array}, line {access.line}"
     canvas.text(x, 26, name.replace("_", "\\_"), bold=True)

@@ -21,12 +21,13 @@ from helpers.simulator.observe.counters import (
 )
 from helpers.simulator.observe.report import Report
 
+from .canvas import counted
 from .events import LANES, WORD, WarpAccess, warp_access, warp_accesses
 
 BANKS = 32
 
 
-class Verdict(NamedTuple):
+class BankVerdict(NamedTuple):
     """The cost of one access of a warp.
 
     Attributes:
@@ -50,7 +51,7 @@ class Verdict(NamedTuple):
         return self.wavefronts - self.ideal
 
 
-def judge(access: WarpAccess) -> Verdict:
+def judge(access: WarpAccess) -> BankVerdict:
     """The cost of an access to shared memory, and why.
 
     Raises:
@@ -61,7 +62,7 @@ def judge(access: WarpAccess) -> Verdict:
     words = lane_words(a.addresses, a.bytes)
     phases = lane_phases(a.addresses, a.bytes, a.active, load=load)
     loads = bank_loads(a.addresses, a.bytes, a.active, load=load)
-    verdict = Verdict(int(wavefronts), int(ideal), words, phases, loads, ())
+    verdict = BankVerdict(int(wavefronts), int(ideal), words, phases, loads, ())
     return verdict._replace(reasons=tuple(_reasons(access, verdict)))
 
 
@@ -129,7 +130,7 @@ def _window(
 # ---------------------------------------------------------------- words
 
 
-def _reasons(access: WarpAccess, v: Verdict) -> list[str]:
+def _reasons(access: WarpAccess, v: BankVerdict) -> list[str]:
     if not access.active.any():
         return ["No lane takes part."]
     found = [_of_phases(access, v), _of_sharing(access, v), _of_banks(access, v)]
@@ -137,17 +138,15 @@ def _reasons(access: WarpAccess, v: Verdict) -> list[str]:
     return [sentence for sentence in (*found, pattern) if sentence]
 
 
-def _of_phases(access: WarpAccess, v: Verdict) -> str:
+def _of_phases(access: WarpAccess, v: BankVerdict) -> str:
     if access.bytes <= WORD:
         return f"{access.bytes} bytes a lane: all lanes go in one phase."
-    usual = LANES * WORD // access.bytes
     count = int(v.phases.max()) + 1
     lanes = LANES * WORD // access.bytes
-    usual_phases = LANES // usual
     merged = _partner(access) if access.is_load else None
     if merged is not None:
         return (
-            f"{access.bytes} bytes a lane would be {usual_phases} phases of {lanes} lanes; but "
+            f"{access.bytes} bytes a lane would be {LANES // lanes} phases of {lanes} lanes; but "
             f"lanes n and n ^ {merged} read the same address throughout, so the load takes its "
             f"phases two by two: {v.ideal} of {2 * lanes} lanes."
         )
@@ -166,7 +165,7 @@ def _partner(access: WarpAccess) -> int | None:
     return None
 
 
-def _of_sharing(access: WarpAccess, v: Verdict) -> str:
+def _of_sharing(access: WarpAccess, v: BankVerdict) -> str:
     counts = []  # (lanes, different places) of each phase
     for phase in range(int(v.phases.max()) + 1):
         mine = v.words[v.phases == phase][:, 0]
@@ -185,12 +184,12 @@ def _of_sharing(access: WarpAccess, v: Verdict) -> str:
     return f"{what}: each is stored once, and the value of one of its lanes stays."
 
 
-def _of_banks(access: WarpAccess, v: Verdict) -> str:
+def _of_banks(access: WarpAccess, v: BankVerdict) -> str:
     busiest = v.loads.max(axis=-1)
     used = [int(n) for n in busiest if n]
     if v.conflicts == 0:
         each = "No bank has two different words" + (" in any phase" if len(used) > 1 else "")
-        return f"{each}: {_count(v.wavefronts, 'wavefront')}, as few as possible."
+        return f"{each}: {counted(v.wavefronts, 'wavefront')}, as few as possible."
     phase = int(busiest.argmax())
     bank = int(v.loads[phase].argmax())
     worst = int(busiest.max())
@@ -204,7 +203,7 @@ def _of_banks(access: WarpAccess, v: Verdict) -> str:
     )
 
 
-def _askers(v: Verdict, phase: int, bank: int) -> str:
+def _askers(v: BankVerdict, phase: int, bank: int) -> str:
     """Who asks for the words of a bank: the first lane of each, as long as they are few."""
     first: dict[int, int] = {}
     for lane in np.flatnonzero(v.phases == phase):
@@ -215,7 +214,7 @@ def _askers(v: Verdict, phase: int, bank: int) -> str:
     return f" by lanes {', '.join(lanes[:-1])} and {lanes[-1]}" if 2 <= len(lanes) <= 4 else ""
 
 
-def _of_stride(access: WarpAccess, v: Verdict) -> str:
+def _of_stride(access: WarpAccess, v: BankVerdict) -> str:
     """The gcd rule, where the places of a phase lie evenly apart."""
     unit = max(access.bytes, WORD)
     banks = BANKS * WORD // unit
@@ -244,7 +243,3 @@ def _of_stride(access: WarpAccess, v: Verdict) -> str:
     if each == 1:
         return f"{text}, one in each."
     return f"{text}, {'up to ' * (count % (banks // shared) > 0)}{each} in each."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -269,6 +269,22 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers in few characters: 0–3, 8, 10–11."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def bracketed(number: str) -> str:
+    """A number's text as part of a formula: in brackets where it is negative."""
+    return f"({number})" if number.startswith("−") else number
+
+
 def _lowered(text: str, size: float) -> str:
     """`text` for an SVG text element, escaped, with lowered groups as `tspan`."""
     out = []

@@ -28,7 +28,7 @@ class Touch(NamedTuple):
     address: int
 
 
-class Event(NamedTuple):
+class TraceEvent(NamedTuple):
     """One instruction, as far as one block executed it. `kind` is load, store, copy or atomic."""
 
     order: int
@@ -45,7 +45,7 @@ class Event(NamedTuple):
         return max(1, self.bytes // WORD)
 
 
-def by_block(report: Report) -> dict[Block, list[Event]]:
+def by_block(report: Report) -> dict[Block, list[TraceEvent]]:
     """The events of every block, in order; blocks by (x, y, z) as they come first in the trace.
 
     `Touch.thread` is the thread's number in its block, x running fastest.
@@ -56,7 +56,7 @@ def by_block(report: Report) -> dict[Block, list[Event]]:
         touch = Touch(a.warp * LANES + a.lane, a.index, a.address)
         found.setdefault(a.block, {}).setdefault(key, []).append(touch)
     return {
-        block: [Event(*key, tuple(touches)) for key, touches in events.items()]
+        block: [TraceEvent(*key, tuple(touches)) for key, touches in events.items()]
         for block, events in found.items()
     }
 
@@ -226,7 +226,7 @@ class Barriers:
         }
         self._lines = sorted({access.line for access in report.iterate()})
 
-    def between(self, before: Iterable[Event], after: Iterable[Event]) -> int | None:
+    def between(self, before: Iterable[TraceEvent], after: Iterable[TraceEvent]) -> int | None:
         """The line of a barrier that a block passed between two groups of events, or None."""
         last = max((event.line for event in before), default=None)
         first = min((event.line for event in after), default=None)

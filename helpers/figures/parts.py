@@ -1,4 +1,4 @@
-"""Parts that figures are composed of: matrices, lanes of a warp, memory in sectors, banks.
+"""Parts that figures are composed of: matrices, the lanes of a warp, legends.
 
 Each takes a `Canvas` and the place of its top left corner in pixels, draws itself and returns
 where it lies, so that arrows can be led to it. What is special about a cell shows twice: by colour,
@@ -8,19 +8,18 @@ and by its border or a label, for those who cannot tell the colours apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .canvas import NORMAL, SMALL, Canvas, number, text_width
+from .events import LANES
 from .palette import HUES
 
-BANKS = 32
-BANK_BYTES = 4
-SECTOR_BYTES = 32
 # How strongly the largest value colours its cell; more, and the number on it is hard to read.
 STRONGEST = 0.5
+MOST_NAMED = 8  # rows, and columns, of a matrix over tokens
 _TURN = 36  # degrees by which long labels of columns rise
 
 
@@ -159,6 +158,29 @@ def _turned(labels: Sequence[str], cell_width: float) -> bool:
     return any(text_width(label) > cell_width - 4 for label in labels)
 
 
+def names_of(
+    values: np.ndarray, tokens: Sequence[str] | None, figure: str
+) -> tuple[list[str], list[str]]:
+    """Names of rows and of columns of a matrix over tokens.
+
+    Raises:
+        ValueError: the matrix is too large or has no entries, or there are too few names.
+    """
+    if values.ndim != 2 or not (
+        1 <= values.shape[0] <= MOST_NAMED and 1 <= values.shape[1] <= MOST_NAMED
+    ):
+        raise ValueError(
+            f"{figure} shows matrices of 1 to {MOST_NAMED} rows and columns, not {values.shape}."
+        )
+    count, across = values.shape
+    if tokens is None:
+        return [str(i) for i in range(count)], [str(j) for j in range(across)]
+    if len(tokens) != count:
+        raise ValueError(f"{figure} has {count} rows, but {len(tokens)} tokens.")
+    rows = [str(token) for token in tokens]
+    return rows, rows if across == count else [str(j) for j in range(across)]
+
+
 def elided(values: np.ndarray, columns: int) -> list[list]:
     """Rows of a matrix with at most `columns` entries each: the first ones, "…", the last one."""
     if values.shape[1] <= columns:
@@ -194,133 +216,26 @@ def outline(canvas: Canvas, grid: Grid, cells: Iterable[tuple[int, int]], stroke
     canvas.cells(boxes, stroke=stroke, weight=3)
 
 
-def lanes(
+def lane_row(
     canvas: Canvas,
     x: float,
     y: float,
-    count: int = 32,
-    *,
-    width: float = 800,
-    labels: Sequence[str] | None = None,
-    hues: Sequence[str] | None = None,
-    active: Iterable[int] | None = None,
-    current: Iterable[int] = (),
-    title: str = "",
-    height: float = 30,
-) -> Grid:
-    """The lanes of a warp, or the threads of a block, as a row of rounded cells.
+    pitch: float,
+    look_of: Callable[[int], tuple[dict, bool]],
+    gap: float = 1,
+) -> None:
+    """The lanes of a warp as a row of rounded cells with their numbers, 26 pixels high.
 
     Args:
-        width: of the whole row, in pixels.
-        labels: one a lane; the lane's number unless given. Where they would not fit, every second,
-            fourth, ... is written, below the cells.
-        hues: one a lane; all blue unless given.
-        active: lanes that take part; the others are dashed. All of them unless given.
-        current: lanes with a thick border.
+        pitch: from one lane to the next.
+        look_of: the look of a lane's cell, and whether its number is in ink.
+        gap: left free on both sides of a cell.
     """
-    grid = Grid(x, y, width / count, height, 1, count)
-    taking_part = set(range(count)) if active is None else set(active)
-    texts = [str(lane) for lane in range(count)] if labels is None else list(labels)
-    gap = min(2.0, 0.1 * grid.cell_width)
-    for lane in range(count):
-        bx, by, bw, bh = grid.box(0, lane)
-        if lane in taking_part:
-            name = hues[lane] if hues else "blue"
-            look = {"fill": f"{name}-fill", "stroke": name}
-        else:
-            look = {"stroke": "grid", "dash": "3 3"}
-        if lane in current:
-            look |= {"stroke": "ink", "weight": 3}
-        canvas.rect(bx + gap, by, bw - 2 * gap, bh, r=min(6, bw / 4), **look)
-    _labels(canvas, grid, texts)
-    if title:
-        canvas.text(x, y - 9, title, bold=True)
-    return grid
-
-
-def memory_bar(
-    canvas: Canvas,
-    x: float,
-    y: float,
-    sectors: int,
-    *,
-    width: float = 800,
-    height: float = 34,
-    touched: Mapping[int, Iterable[int]] | None = None,
-    first: int = 0,
-    line_of: int = 4,
-    title: str = "",
-) -> Grid:
-    """Memory as a bar of 32-byte sectors, each of 32 bytes, with the bytes touched filled.
-
-    Args:
-        sectors: how many.
-        touched: sector → the bytes (0 to 31) that were asked for. A sector that is touched is
-            moved whole: it gets a thick border, the bytes asked for a fill.
-        first: the number written at the first sector.
-        line_of: after so many sectors comes a thicker line; four make a line of the cache.
-    """
-    grid = Grid(x, y, width / sectors, height, 1, sectors)
-    asked = {sector: sorted(set(found)) for sector, found in (touched or {}).items()}
-    byte = grid.cell_width / SECTOR_BYTES
-    canvas.rect(x, y, width, height, fill="faint", stroke="grid")
-    for sector, found in sorted(asked.items()):
-        bx, by, bw, bh = grid.box(0, sector)
-        canvas.rect(bx, by, bw, bh, fill="orange-fill", stroke="none")
-        canvas.cells([(bx + b * byte, by, byte, bh) for b in found], fill="blue", stroke="none")
-    for sector in range(sectors + 1):
-        thick = sector % line_of == 0
-        at = x + sector * grid.cell_width
-        canvas.line(at, y, at, y + height, stroke="ink" if thick else "grid", weight=1 + thick)
-    outlined = [grid.box(0, sector) for sector in sorted(asked)]
-    canvas.cells(outlined, stroke="orange", weight=3)
-    _labels(canvas, grid, [str(first + sector) for sector in range(sectors)], below=True)
-    if title:
-        canvas.text(x, y - 9, title, bold=True)
-    return grid
-
-
-def banks(
-    canvas: Canvas,
-    x: float,
-    y: float,
-    touched: Mapping[int, Sequence[str]],
-    *,
-    width: float = 800,
-    row_height: float = 26,
-    rows: int | None = None,
-    title: str = "",
-) -> Grid:
-    """The 32 banks of shared memory as columns, the words asked of each stacked in it.
-
-    Args:
-        touched: bank → one label for each different word asked of it. A bank with more than one is
-            vermillion and says how many; its words are served one after the other.
-        rows: room for so many words; as many as the fullest bank holds unless given.
-    """
-    fullest = max([len(found) for found in touched.values()], default=0)
-    count = max(fullest if rows is None else rows, 1)
-    grid = Grid(x, y, width / BANKS, row_height, count, BANKS)
-    canvas.rect(x, y, grid.width, grid.height, fill="faint", stroke="grid")
-    for bank in range(1, BANKS):
-        at = x + bank * grid.cell_width
-        canvas.line(at, y, at, grid.bottom, stroke="grid")
-    for bank, found in sorted(touched.items()):
-        name = "vermillion" if len(found) > 1 else "green"
-        for row, label in enumerate(list(found)[:count]):
-            bx, by, bw, bh = grid.box(row, bank)
-            canvas.rect(bx + 1, by + 1, bw - 2, bh - 2, r=3, fill=f"{name}-fill", stroke=name)
-            if text_width(label, SMALL, mono=True) <= bw - 3:
-                at = (bx + bw / 2, by + bh / 2 + 4.5)
-                canvas.text(*at, label, size=SMALL, anchor="middle", mono=True)
-        if len(found) > 1:
-            at = (grid.centre(0, bank)[0], y - 6)
-            canvas.text(*at, f"{len(found)}×", size=SMALL, anchor="middle", bold=True, fill=name)
-    last_row = grid._replace(y=grid.bottom - row_height, rows=1)
-    _labels(canvas, last_row, [str(bank) for bank in range(BANKS)], below=True)
-    if title:
-        canvas.text(x, y - 26, title, bold=True)
-    return grid
+    for lane in range(LANES):
+        look, lit = look_of(lane)
+        canvas.rect(x + lane * pitch + gap, y, pitch - 2 * gap, 26, r=5, **look)
+        canvas.text(x + (lane + 0.5) * pitch, y + 18, str(lane), size=SMALL, anchor="middle",
+                    mono=True, fill="ink" if lit else "muted")  # fmt: skip
 
 
 def legend(
@@ -333,17 +248,3 @@ def legend(
         canvas.text(x + 23, y, meaning, size=SMALL)
         x += 23 + text_width(meaning, SMALL) + gap
     return x - gap
-
-
-def _labels(canvas: Canvas, grid: Grid, texts: Sequence[str], below: bool = False) -> None:
-    """A text for each cell of a row: inside where all fit, otherwise below, as many as fit."""
-    widest = max((text_width(text, SMALL, mono=True) for text in texts), default=0)
-    inside = not below and widest <= grid.cell_width - 6
-    step = 1
-    while not inside and widest + 4 > step * grid.cell_width:
-        step *= 2
-    for column in range(0, grid.columns, step):
-        x, y = grid.centre(0, column)
-        y = y + 4.5 if inside else grid.bottom + 15
-        look = {"size": SMALL, "anchor": "middle", "mono": True}
-        canvas.text(x, y, texts[column], **look, fill="ink" if inside else "muted")

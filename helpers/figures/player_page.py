@@ -41,7 +41,7 @@ class Embedded(NamedTuple):
     policy: str
 
 
-class Shown(NamedTuple):
+class ShownFigure(NamedTuple):
     """A widget as a page needs it: the name of its class, module, style sheet, values, words."""
 
     name: str
@@ -68,11 +68,11 @@ def embed(figures: Iterable[Figure]) -> Embedded:
             raise TypeError(f"{type(figure).__name__} is no figure that a page can show.")
         words = figure.alt or figure.name or "This figure"
         name = type(figure).__name__
-        shown.append(Shown(name, figure._esm, figure._css, _state(figure), words))
+        shown.append(ShownFigure(name, figure._esm, figure._css, _state(figure), words))
     return embed_shown(shown)
 
 
-def embed_shown(widgets: Sequence[Shown]) -> Embedded:
+def embed_shown(widgets: Sequence[ShownFigure]) -> Embedded:
     """As `embed`, of widgets that are known by their states, as an executed notebook holds them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Small runs of the products S = QKᵀ / √d that figures compare: naive, tiled, coarsened."""
+"""Small runs of the products S = QKᵀ / √d that figures are drawn from, chapter by chapter."""
 
 from __future__ import annotations
 
@@ -7,67 +7,55 @@ from collections import defaultdict
 import numpy as np
 
 from .events import by_block
-from .runs import Run, launch, pieces, small_integers
+from .runs import SmallRun, launch, pieces, small_integers
 
 
-def run_tiled(
-    N: int = 8, d: int = 8, TILE: int = 4, *, seed: int = 11, code: str | None = None
-) -> Run:
-    """Run the tiled product of two matrices of small whole numbers.
-
-    Args:
-        N, d: rows of Q and K, and elements of a row.
-        TILE: edge of a tile.
-        seed: of the numbers.
-        code: source text in place of `03_tiled.cu`, whose first kernel has the same arguments.
-
-    Raises:
-        ValueError: a size is below 1.
-    """
-    if min(N, d, TILE) < 1:
-        raise ValueError(f"N, d and TILE are 1 or more, not {N}, {d} and {TILE}.")
-    blocks = pieces(N, TILE)
-    return launch(
-        "03_tiled.cu", "scaled_dot_product", (blocks, blocks), (TILE, TILE),
-        _operands(N, d, seed), {"N": N, "d": d}, code=code, TILE=TILE,
-    )  # fmt: skip
+def operands(N: int, d: int) -> dict[str, np.ndarray]:
+    """Q and K of N rows of d small whole numbers, and room for S."""
+    return {
+        "Q": small_integers((N, d), 11),
+        "K": small_integers((N, d), 12),
+        "S": np.zeros((N, N), np.float32),
+    }
 
 
-def run_naive(like: Run) -> Run:
-    """Run the naive product of `02_naive.cu` on the matrices of another run."""
-    N, d, TILE = like.sizes["N"], like.sizes["d"], like.defines["TILE"]
-    blocks = pieces(N, TILE)
-    arrays = {name: like.arrays[name] for name in ("Q", "K")} | {"S": np.zeros((N, N), np.float32)}
-    return launch(
-        "02_naive.cu", "scaled_dot_product", (blocks, blocks), (TILE, TILE), arrays,
-        {"N": N, "d": d}, TILE=TILE,
-    )  # fmt: skip
-
-
-def run_coarsened(
-    N: int = 4,
-    d: int = 4,
-    TILE: int = 2,
-    COARSE: int = 2,
+def run_product(
+    file: str,
+    N: int = 8,
+    d: int = 8,
+    TILE: int = 4,
+    COARSE: int | None = None,
     *,
-    seed: int = 11,
     code: str | None = None,
-) -> Run:
-    """Run the coarsened product of `05_coarsened.cu` on the same matrices as `run_tiled`.
+    **defines: int,
+) -> SmallRun:
+    """Run `scaled_dot_product` of a file from `02_naive.cu` to `07_padded.cu`.
 
     Args:
-        COARSE: tiles of the result that a block computes.
-        N, d, TILE, seed, code: as for `run_tiled`.
+        file: its name.
+        N, d: rows of Q and K, and elements of a row.
+        TILE, COARSE: edge of a tile, and tiles of the result that a block computes, from
+            `05_coarsened.cu` on.
+        code: source text in place of the file's, whose kernel has the same arguments.
+        **defines: values of its other parameters.
 
     Raises:
         ValueError: a size is below 1.
     """
-    if min(N, d, TILE, COARSE) < 1:
-        raise ValueError(f"N, d, TILE and COARSE are 1 or more, not {N}, {d}, {TILE} and {COARSE}.")
-    grid = pieces(N, TILE), pieces(N, TILE * COARSE)
+    sizes = {"N": N, "d": d, "TILE": TILE} | ({} if COARSE is None else {"COARSE": COARSE})
+    if min(sizes.values()) < 1:
+        names, values = ([*map(str, found)] for found in (sizes, sizes.values()))
+        raise ValueError(
+            f"{', '.join(names[:-1])} and {names[-1]} are 1 or more, not "
+            f"{', '.join(values[:-1])} and {values[-1]}."
+        )
+    grid = pieces(N, TILE), pieces(N, TILE * (COARSE or 1))
+    if file >= "06":
+        grid = grid[::-1]  # threadIdx.x runs along columns there
+    chosen = {name: sizes[name] for name in ("TILE", "COARSE") if name in sizes} | defines
     return launch(
-        "05_coarsened.cu", "scaled_dot_product", grid, (TILE, TILE), _operands(N, d, seed),
-        {"N": N, "d": d}, code=code, TILE=TILE, COARSE=COARSE,
+        file, "scaled_dot_product", grid, (TILE, TILE), operands(N, d), {"N": N, "d": d},
+        code=code, **chosen,
     )  # fmt: skip
 
 
@@ -77,7 +65,7 @@ class NaiveReads:
     `share(results, elements)` counts the reads made for those results of those elements.
     """
 
-    def __init__(self, run: Run):
+    def __init__(self, run: SmallRun):
         self._of: dict[int, list[tuple[str, int]]] = defaultdict(list)
         self.total = 0
         for events in by_block(run.report).values():
@@ -93,11 +81,3 @@ class NaiveReads:
 
     def share(self, results: set[int], elements: set[tuple[str, int]]) -> int:
         return sum(element in elements for at in results for element in self._of.get(at, ()))
-
-
-def _operands(N: int, d: int, seed: int) -> dict[str, np.ndarray]:
-    return {
-        "Q": small_integers((N, d), seed),
-        "K": small_integers((N, d), seed + 1),
-        "S": np.zeros((N, N), np.float32),
-    }

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .events import Barriers, Block, Event, by_block
-from .runs import Run
+from .events import Barriers, Block, TraceEvent, by_block
+from .runs import SmallRun
 
 Element = tuple[str, int]  # a global array's name and a flat index
 
@@ -63,7 +63,7 @@ class BlockReplay(NamedTuple):
     results: dict[int, list[int]]
 
 
-def replay(run: Run) -> list[BlockReplay]:
+def replay(run: SmallRun) -> list[BlockReplay]:
     """The phases of every block of a tiled product, block after block.
 
     Args:
@@ -85,28 +85,28 @@ def replay(run: Run) -> list[BlockReplay]:
 class _Replay:
     """The state of one block while its trace is gone through."""
 
-    def __init__(self, run: Run, barriers: Barriers):
+    def __init__(self, run: SmallRun, barriers: Barriers):
         self.run, self.barriers = run, barriers
         self.shared: dict[str, dict[int, Held]] = defaultdict(dict)
         # thread → (line, element) of what it loaded and has not stored yet
         self.pending: dict[int, list[tuple[int, Element]]] = defaultdict(list)
         self.partial: dict[int, float] = {}
 
-    def block(self, block: Block, threads: int, events: list[Event]) -> BlockReplay:
+    def block(self, block: Block, threads: int, events: list[TraceEvent]) -> BlockReplay:
         results: dict[int, list[int]] = defaultdict(list)
         for event in events:
             if (event.space, event.kind) == ("global", "store"):
                 for touch in event.touches:
                     results[touch.thread].append(touch.index)
         phases: list[Phase] = []
-        before: list[Event] = []
+        before: list[TraceEvent] = []
         for kind, group in _groups(events):
             barrier = self.barriers.between(before, group)
             phases.append(self._phase(kind, group, results, barrier))
             before = [e for e in group if (e.space, e.kind) != ("global", "store")]
         return BlockReplay(block, threads, phases, dict(results))
 
-    def _phase(self, kind: str, events: list[Event], results, barrier: int | None) -> Phase:
+    def _phase(self, kind: str, events: list[TraceEvent], results, barrier: int | None) -> Phase:
         reads: dict[str, list[int]] = defaultdict(list)
         fresh: dict[str, set[int]] = defaultdict(set)
         operands: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -131,14 +131,14 @@ class _Replay:
             dict(fresh), shared_reads, products, dict(self.partial), touched, stored, barrier,
         )  # fmt: skip
 
-    def _load(self, event: Event, reads: dict[str, list[int]]) -> None:
+    def _load(self, event: TraceEvent, reads: dict[str, list[int]]) -> None:
         for touch in event.touches:
             for word in range(event.words):
                 element = (event.array, touch.index + word)
                 reads[event.array].append(element[1])
                 self.pending[touch.thread].append((event.line, element))
 
-    def _store(self, event: Event, fresh: dict[str, set[int]]) -> None:
+    def _store(self, event: TraceEvent, fresh: dict[str, set[int]]) -> None:
         for touch in event.touches:
             for word in range(event.words):
                 source = self._take(touch.thread, event.line)
@@ -196,14 +196,14 @@ class _Replay:
         return None
 
 
-def run_columns(run: Run) -> int:
+def run_columns(run: SmallRun) -> int:
     """Columns of the result S of a product Q Kᵀ."""
     return run.arrays["S"].shape[1]
 
 
-def _groups(events: list[Event]) -> list[tuple[str, list[Event]]]:
+def _groups(events: list[TraceEvent]) -> list[tuple[str, list[TraceEvent]]]:
     """Events in runs of one kind; results are stored at the end of a multiply phase."""
-    groups: list[tuple[str, list[Event]]] = []
+    groups: list[tuple[str, list[TraceEvent]]] = []
     for event in events:
         if event.space == "shared" and event.kind == "load":
             kind = "multiply"

@@ -16,7 +16,7 @@ from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
 
-class Run(NamedTuple):
+class SmallRun(NamedTuple):
     """A counted launch: its report, and the arrays as the kernel left them, by argument name.
 
     `defines` are the values that the source was compiled with, `sizes` its other arguments.
@@ -38,7 +38,7 @@ def launch(
     *,
     code: str | None = None,
     **defines: int,
-) -> Run:
+) -> SmallRun:
     """Run a kernel of `kernels/` on the simulator with any values of its parameters.
 
     Args:
@@ -57,7 +57,7 @@ def launch(
     mine = {name: np.array(array) for name, array in arrays.items()}
     one = Launch.of(k, grid, block, (*mine.values(), *sizes.values()))
     report, _ = one.simulate(copy=False, filename=file, progress=False)
-    return Run(report, mine, dict(defines), dict(sizes))
+    return SmallRun(report, mine, dict(defines), dict(sizes))
 
 
 def small_integers(shape: tuple[int, ...], seed: int, largest: int = 2) -> np.ndarray:

@@ -28,7 +28,7 @@ class Look(NamedTuple):
 
 
 # Of a result: what others compute, what the block at work computes, its sums so far, what is done.
-RESULT_LOOKS = {
+_RESULT_LOOKS = {
     "empty": Look(None, "grid", dash="3 3"),
     "mine": Look(None, "purple", dash="3 3"),
     "sum": Look("faint", "purple"),
@@ -143,10 +143,45 @@ def shared_grid(
 
     def text_of(i: int, j: int) -> str:
         word = held.get(i * edge + j)
-        return "" if word is None else short(word.value, word.value.is_integer())
+        return "" if word is None else short(word.value)
 
     canvas.text(x, y - 9, array, mono=True, bold=True, fill=hue)
     return value_grid(canvas, x, y, (edge, edge), cell, looks, look_of, text_of, widest)
+
+
+def result_grid(
+    canvas: Canvas,
+    x: float,
+    y: float,
+    shape: tuple[int, int],
+    cell: tuple[float, float],
+    sums: Mapping[int, float],
+    done: Mapping[int, str],
+    mine: Container[int],
+    whole: bool,
+    widest: str,
+) -> Grid:
+    """The result as a block at work sees it.
+
+    Args:
+        shape, cell, widest: as for `value_grid`.
+        sums: flat index → sum so far, of the block's elements.
+        done: flat index → text of what is stored, of any block's elements.
+        mine: the elements that the block computes.
+        whole: whether all sums are whole numbers.
+    """
+
+    def look_of(i: int, j: int) -> str:
+        at = i * shape[1] + j
+        if at in done:
+            return "stored"
+        return "sum" if at in sums else "mine" if at in mine else "empty"
+
+    def text_of(i: int, j: int) -> str:
+        at = i * shape[1] + j
+        return done.get(at) or (short(sums[at], whole) if at in sums else "")
+
+    return value_grid(canvas, x, y, shape, cell, _RESULT_LOOKS, look_of, text_of, widest)
 
 
 def _size(texts: list[str], cell: tuple[float, float]) -> float | None:
@@ -202,6 +237,11 @@ def gauge(
         canvas.rect(x, y + 7, width * value / full, 14, fill=f"{hue}-fill", stroke=hue, weight=2)
 
 
-def short(value: float, whole: bool) -> str:
-    """A value in few characters: a digit behind the point unless whole or beyond ten."""
+def short(value: float, whole: bool | None = None) -> str:
+    """A value in few characters: a digit behind the point unless whole or beyond ten.
+
+    Args:
+        whole: whether it counts as a whole number, where others beside it may not be.
+    """
+    whole = float(value).is_integer() if whole is None else whole
     return number(value, 0 if whole or abs(value) >= 10 else 1)

@@ -13,11 +13,11 @@ from figure_texts import after, faults, texts
 from helpers.figures.bank_rules import issued, judge
 from helpers.figures.events import warp_access, warp_accesses
 from helpers.figures.pictures.banks import access_banks, bank_frames, run_tile, tile_banks
-from helpers.figures.pictures.coalescing import coalescing, run_product, sector_frames, view
+from helpers.figures.pictures.coalescing import coalescing, sector_frames, view
 from helpers.figures.pictures.coarsening import coarsening_compared
 from helpers.figures.pictures.reduction import ROW, run_reduction, tree_reduction
 from helpers.figures.pictures.tiling import tiled_product
-from helpers.figures.products import run_coarsened, run_naive, run_tiled
+from helpers.figures.products import run_product
 from helpers.figures.replay import replay
 from helpers.kernels import load_kernel
 
@@ -54,7 +54,7 @@ def test_default_tiling_takes_24_steps():
 @pytest.mark.parametrize("size", PRODUCT_SIZES)
 def test_tiles_hold_what_numpy_cuts_out(size):
     N, d, T = size
-    run = run_tiled(N, d, T)
+    run = run_product("03_tiled.cu", N, d, T)
     padded = np.zeros((2, N + T, d + T))
     padded[0, :N, :d], padded[1, :N, :d] = run.arrays["Q"], run.arrays["K"]
     for block in replay(run):
@@ -74,7 +74,7 @@ def test_tiles_hold_what_numpy_cuts_out(size):
 @pytest.mark.parametrize("size", PRODUCT_SIZES)
 def test_sums_and_stored_results_are_the_product(size):
     N, d, T = size
-    run = run_tiled(N, d, T)
+    run = run_product("03_tiled.cu", N, d, T)
     exact, stored = products(run).reshape(-1), []
     for block in replay(run):
         last = block.phases[-1]
@@ -115,7 +115,7 @@ def test_reads_are_counted_against_naive(size):
 
 
 def test_last_tiling_frame_shows_the_result():
-    run = run_tiled()
+    run = run_product("03_tiled.cu")
     shown = texts(tiled_product(run=run)[-1].svg)
     result = products(run) / np.sqrt(8)
     np.testing.assert_allclose(run.arrays["S"], result, rtol=1e-6)
@@ -133,7 +133,7 @@ def test_tiling_follows_the_kernel():
         "half the tile": [("k < TILE", "k < TILE / 2")],
     }
     drawn = {
-        name: tiled_product(run=run_tiled(code=mutated("03_tiled.cu", *change)))
+        name: tiled_product(run=run_product("03_tiled.cu", code=mutated("03_tiled.cu", *change)))
         for name, change in changes.items()
     }
     for name, frames in drawn.items():
@@ -148,11 +148,11 @@ def test_tiling_follows_the_kernel():
 def test_missing_barriers_are_missing_in_the_figure():
     barrier = "__syncthreads();"
     first = mutated("03_tiled.cu", (barrier, ""))
-    frames = tiled_product(run=run_tiled(code=first))
+    frames = tiled_product(run=run_product("03_tiled.cu", code=first))
     assert len(frames) == 16
     assert "No barrier came before" in frames[1].caption
     both = mutated("03_tiled.cu", (barrier, "REMAINS;"), (barrier, ""), ("REMAINS;", barrier))
-    frames = tiled_product(run=run_tiled(code=both))
+    frames = tiled_product(run=run_product("03_tiled.cu", code=both))
     assert len(frames) == 24
     assert "No barrier kept them" in frames[3].caption
     assert "No barrier" not in tiled_product()[3].caption
@@ -168,7 +168,7 @@ def test_tiling_refuses_what_cannot_be_shown(size, words):
 
 def test_no_tiles_without_shared_memory():
     with pytest.raises(ValueError, match="copied nothing to shared memory"):
-        replay(run_naive(run_tiled(4, 4, 2)))
+        replay(run_product("02_naive.cu", 4, 4, 2))
 
 
 # ---------------------------------------------------------------- reduction
@@ -282,14 +282,14 @@ def test_coarsening_default_is_the_lesson():
 def test_coarsening_follows_the_kernel():
     load = "s_Q[tx][ty] = row < N && i + ty < d ? Q[(size_t)row * d + i + ty] : 0.0f;"
     again = mutated("05_coarsened.cu", ("s_K[tx][ty] =", f"{load} s_K[tx][ty] ="), (load, ""))
-    frames = coarsening_compared(coarse=run_coarsened(code=again))
+    frames = coarsening_compared(coarse=run_product("05_coarsened.cu", 4, 4, 2, 2, code=again))
     assert "32 + 32 = 64 on the left, 32 + 32 = 64 on the right" in frames[-1].caption
     assert "kept" not in texts(frames[2].svg)
 
 
 @pytest.mark.parametrize("size", [(5, 6, 2, 2), (8, 8, 4, 2)])
 def test_coarse_sums_are_the_product(size):
-    run = run_coarsened(*size)
+    run = run_product("05_coarsened.cu", *size)
     exact, stored = products(run).reshape(-1), []
     for block in replay(run):
         last = block.phases[-1]

@@ -13,11 +13,11 @@ from helpers.figures.canvas import Canvas, number
 from helpers.figures.ideas.dot_product import DotProduct, dot_product
 from helpers.figures.ideas.embedding import embedding
 from helpers.figures.ideas.linear_map import linear_map
-from helpers.figures.ideas.plane import Plane, spacing
 from helpers.figures.ideas.scaling import dot_products, scaling
 from helpers.figures.ideas.softmax_rows import softmax_rows
 from helpers.figures.ideas.weighted_rows import weighted_rows
-from helpers.figures.parts import banks, label_height, lanes, legend, matrix, memory_bar
+from helpers.figures.parts import label_height, lane_row, legend, matrix
+from helpers.figures.plane import Plane, spacing
 
 SVG = "{http://www.w3.org/2000/svg}"
 TOKENS = ["[CLS]", "attention", "is", "all", "you", "need", "[SEP]"]
@@ -322,11 +322,7 @@ def parts_of_every_kind() -> list:
     top = 30 + label_height(TOKENS[:5], 56)
     matrix(canvas, SCORES[:4, :5], 100, top, shade=2, title="Q", shape="4 × 5", rows=TOKENS[:4],
            columns=TOKENS[:5], current=[(1, 2)])  # fmt: skip
-    lanes(canvas, 520, 60, 8, width=400, active=range(5), current=[2], title="Threads")
-    memory_bar(canvas, 520, 140, 8, width=400, touched={3: range(8)}, title="Memory")
-    lanes(canvas, 40, 290, 32, width=880, title="Warp 0")
-    words = {b: [str(b), str(b + 32)][: 1 + b % 2] for b in range(32)}
-    banks(canvas, 40, 400, words, width=880, title="Banks")
+    lane_row(canvas, 40, 290, 27.5, lambda lane: ({"stroke": "blue"}, lane < 16))
     legend(canvas, 40, 600, [("blue", "read"), ("vermillion", "conflict"), ("gray", "idle")])
     return [canvas.frame("")]
 

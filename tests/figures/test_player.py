@@ -380,41 +380,15 @@ def test_elided_rows_keep_both_ends():
     assert parts.elided(values, 6) == values.tolist()
 
 
-def test_lanes_number_themselves_and_dash_the_idle():
-    canvas = Canvas()
-    parts.lanes(canvas, 0, 20, 4, width=200, active=[1, 3])
-    root = ET.fromstring(canvas.svg())
-    dashed = [r.get("stroke-dasharray") is not None for r in root.iter(f"{SVG}rect")]
-    assert dashed == [True, False, True, False]
-    assert texts(canvas.svg()) == ["0", "1", "2", "3"]
-
-
-def test_crowded_labels_are_thinned_out():
-    canvas = Canvas()
-    parts.lanes(canvas, 0, 20, 32, width=400)
-    shown = [int(t) for t in texts(canvas.svg())]
-    assert shown == list(range(0, 32, 2))
-
-
-def test_memory_bar_fills_bytes_and_outlines_sectors():
-    canvas = Canvas()
-    grid = parts.memory_bar(canvas, 0, 0, 4, width=128, touched={1: [0, 1, 31]}, first=8)
-    paths = [p.get("d") for p in ET.fromstring(canvas.svg()).iter(f"{SVG}path")]
-    assert paths[0] == "M32 0h1v34h-1zM33 0h1v34h-1zM63 0h1v34h-1z"  # a byte is one pixel here
-    assert paths[1] == "M32 0h32v34h-32z"
-    assert texts(canvas.svg()) == ["8", "9", "10", "11"]
-    assert grid.columns == 4
-
-
-def test_banks_stack_words_and_count_conflicts():
-    canvas = Canvas()
-    grid = parts.banks(canvas, 0, 40, {3: ["3"], 5: ["5", "37", "69"]}, width=960)
-    shown = texts(canvas.svg())
-    assert shown.count("3×") == 1 and {"37", "69"} <= set(shown)
-    assert grid.rows == 3 and grid.columns == 32
-    boxes = [r for r in ET.fromstring(canvas.svg()).iter(f"{SVG}rect")][1:]
-    assert [b.get("x") for b in boxes] == ["91", "151", "151", "151"]
-    assert len({b.get("fill") for b in boxes}) == 2
+def test_a_row_of_lanes_numbers_them_and_sets_off_those_that_are_lit():
+    canvas = Canvas(640, 40)
+    parts.lane_row(
+        canvas, 0, 4, 20, lambda lane: ({"stroke": "grid", "dash": "3 3"}, lane in (1, 3))
+    )
+    texts = [e for e in ET.fromstring(canvas.svg()).iter() if e.tag.endswith("text")]
+    assert [e.text for e in texts] == [str(lane) for lane in range(32)]
+    lit = [e.text for e in texts if "ink" in e.get("fill")]
+    assert lit == ["1", "3"] and canvas.svg().count("stroke-dasharray") == 32
 
 
 def test_legend_says_where_it_ends():

@@ -16,7 +16,7 @@ from helpers.figures.pictures.playground import ExpressionError, analyse, column
 
 MODULES = (
     "bank_rules events products replay runs tiles pictures.banks pictures.coalescing "
-    "pictures.coarsening pictures.playground pictures.reduction pictures.reduction_picture "
+    "pictures.coarsening pictures.playground pictures.reduction tree bank_film "
     "pictures.tiling"
 ).split()
 

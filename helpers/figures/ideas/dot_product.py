@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import traitlets
 
-from ..canvas import SMALL, Canvas, Frame, number
+from ..canvas import SMALL, Canvas, Frame, bracketed, number
+from ..plane import Plane
 from ..player import Figure, module
-from .plane import Plane
 
 _SIDE, _X, _Y = 404, 20, 8
 _TEXT = 500
@@ -177,12 +177,14 @@ def _texts(q, k) -> dict[str, str]:
     """What `dot_product.js` writes too, for the same vectors."""
     lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
     cosine = (q @ k) / (lengths[0] * lengths[1]) if lengths[1] else 0.0
+    parts = [[bracketed(number(value)) for value in values] for values in zip(q, k, strict=True)]
     return {
         "k": f"k = {_pair(k)}",
-        "terms": f"{_factor(q[0])}·{_factor(k[0])} + {_factor(q[1])}·{_factor(k[1])}",
+        "terms": " + ".join(f"{factors[0]}·{factors[1]}" for factors in parts),
         "dot": f"q·k = {number(q @ k)}",
         "angle": f"θ = {number(_degrees(q, k), 0)}°",
-        "cosine": f"|q|·|k|·cos θ = {number(lengths[0])}·{number(lengths[1])}·{_factor(cosine)}",
+        "cosine": "|q|·|k|·cos θ = "
+        f"{number(lengths[0])}·{number(lengths[1])}·{bracketed(number(cosine))}",
         "verdict": _verdict(q, k),
     }
 
@@ -219,8 +221,3 @@ def _verdict(q, k) -> str:
 
 def _pair(vector) -> str:
     return f"({number(vector[0])}, {number(vector[1])})"
-
-
-def _factor(value: float) -> str:
-    text = number(value)
-    return f"({text})" if text.startswith("−") else text

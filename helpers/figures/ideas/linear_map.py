@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import SMALL, Canvas, Frame, number
+from ..canvas import SMALL, Canvas, Frame, bracketed, number
 from ..palette import MATRIX_HUES
 from ..parts import matrix
-from .plane import Plane
+from ..plane import Plane
 
 _SIDE, _X, _Y = 396, 20, 8
 _RIGHT = 500
@@ -136,13 +136,8 @@ def _numbers(canvas: Canvas, W, x, q, label: str, name: str, share: float) -> No
 
 
 def _product(a: float, b: float) -> str:
-    return f"{_bracketed(a)}·{_bracketed(b)}"
+    return f"{bracketed(number(a))}·{bracketed(number(b))}"
 
 
 def _plus(a: float, b: float) -> str:
     return f"+ {_product(a, b)}"
-
-
-def _bracketed(value: float) -> str:
-    text = number(value)
-    return f"({text})" if text.startswith("−") else text

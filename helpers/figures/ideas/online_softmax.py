@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..canvas import NORMAL, SMALL, Canvas, Frame, number, telling
+from ..canvas import NORMAL, SMALL, Canvas, Frame, bracketed, number, telling
 from ..parts import Grid, matrix
 
 _LEFT, _TOP = 150, 76
@@ -19,7 +19,7 @@ _CELL = (72, 32)
 
 
 @dataclass(frozen=True)
-class State:
+class RowState:
     """What a row has come to after some blocks of keys."""
 
     maximum: float
@@ -28,17 +28,17 @@ class State:
 
 
 @dataclass(frozen=True)
-class Step:
+class Update:
     """One block of keys: the state before, the correction, the block's weights, the state after."""
 
     first: int
-    before: State
+    before: RowState
     correction: float
     weights: np.ndarray
-    after: State
+    after: RowState
 
 
-def steps_of(scores, values, block: int) -> list[Step]:
+def steps_of(scores, values, block: int) -> list[Update]:
     """One row of attention, a block of keys at a time, in float64.
 
     Args:
@@ -57,19 +57,19 @@ def steps_of(scores, values, block: int) -> list[Step]:
         )
     if block < 1:
         raise ValueError(f"a block has one key or more, not {block}.")
-    state = State(-np.inf, 0.0, np.zeros(values.shape[1]))
+    state = RowState(-np.inf, 0.0, np.zeros(values.shape[1]))
     steps = []
     for first in range(0, len(scores), block):
         s, v = scores[first : first + block], values[first : first + block]
         maximum = max(state.maximum, s.max())
         correction = float(np.exp(state.maximum - maximum))
         weights = np.exp(s - maximum)
-        after = State(
+        after = RowState(
             float(maximum),
             state.sum * correction + float(weights.sum()),
             state.output * correction + weights @ v,
         )
-        steps.append(Step(first, state, correction, weights, after))
+        steps.append(Update(first, state, correction, weights, after))
         state = after
     return steps
 
@@ -90,7 +90,7 @@ def online_softmax(scores, values, block: int = 4) -> list[Frame]:
             f"there is room for 12 scores and 4 columns of values, not {len(scores)} and "
             f"{values.shape[1]}."
         )
-    film = _Film(scores, values, block, steps)
+    film = RowFilm(scores, values, block, steps)
     frames = [film.frame(step, part) for step in steps for part in ("scores", "shrink", "add")]
     # What is to be seen is how a later block corrects the sums so far.
     later = 3 * min(1, len(steps) - 1) + 2
@@ -98,12 +98,12 @@ def online_softmax(scores, values, block: int = 4) -> list[Frame]:
     return [*frames, film.frame(steps[-1], "divide")]
 
 
-class _Film:
-    def __init__(self, scores, values, block: int, steps: list[Step]):
+class RowFilm:
+    def __init__(self, scores, values, block: int, steps: list[Update]):
         self.scores, self.values, self.block, self.steps = scores, values, block, steps
         self.cell = (min(_CELL[0], _WIDE / len(scores)), _CELL[1])
 
-    def frame(self, step: Step, part: str) -> Frame:
+    def frame(self, step: Update, part: str) -> Frame:
         canvas = Canvas(height=412, label="Softmax of one row, kept up to date block by block.")
         now = range(step.first, step.first + len(step.weights))
         blocks = -(-len(self.scores) // self.block)
@@ -130,18 +130,20 @@ class _Film:
             x = grid.x + edge * self.cell[0]
             canvas.line(x, y - 8, x, y + self.cell[1] + 8, weight=3)
 
-    def _weights(self, step: Step, part: str) -> np.ndarray:
+    def _weights(self, step: Update, part: str) -> np.ndarray:
         """exp(s - m) of all keys so far, under the maximum that holds in this step."""
         state = step.before if part == "scores" else step.after
         with np.errstate(invalid="ignore"):
             weights = np.exp(self.scores - state.maximum)
         return weights / state.sum if part == "divide" else weights
 
-    def _state(self, canvas: Canvas, step: Step, part: str) -> None:
+    def _state(self, canvas: Canvas, step: Update, part: str) -> None:
         """The running maximum, sum and output, before and after the block."""
         d = self.values.shape[1]
         before, after = step.before, step.after
-        shrunk = State(after.maximum, before.sum * step.correction, before.output * step.correction)
+        shrunk = RowState(
+            after.maximum, before.sum * step.correction, before.output * step.correction
+        )
         columns = {"before": before}
         if part in ("shrink", "add"):
             columns |= {f"× {number(step.correction)}": shrunk}
@@ -177,7 +179,7 @@ class _Film:
 
     # ---------------------------------------------------------------- words
 
-    def _caption(self, step: Step, part: str) -> str:
+    def _caption(self, step: Update, part: str) -> str:
         old, new = step.before.maximum, step.after.maximum
         if part == "scores":
             largest = number(self.scores[step.first : step.first + len(step.weights)].max())
@@ -189,7 +191,7 @@ class _Film:
                 return f"The maximum stays {number(old)}: exp(0) = 1, so nothing shrinks."
             return (
                 f"The maximum grows from {number(old)} to {number(new)}: what was added up shrinks "
-                f"by exp({number(old)} − {_bracketed(new)}) = {number(step.correction)}."
+                f"by exp({number(old)} − {bracketed(number(new))}) = {number(step.correction)}."
             )
         if part == "add":
             return (
@@ -204,8 +206,3 @@ class _Film:
 
 def _below(point: tuple[float, float]) -> tuple[float, float]:
     return point[0], point[1] + 5
-
-
-def _bracketed(value: float) -> str:
-    text = number(value)
-    return f"({text})" if text.startswith("−") else text

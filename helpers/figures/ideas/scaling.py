@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..canvas import SMALL, Canvas, Frame, number, telling
-from .plane import spacing
+from ..plane import spacing
 
 KEYS = 8
 _BINS = 41

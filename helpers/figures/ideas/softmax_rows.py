@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..canvas import WIDTH, Canvas, Frame, literal, number
-from ..parts import Grid, label_height, matrix, outline
+from ..parts import Grid, label_height, matrix, names_of, outline
 
-MOST = 8
 HEIGHT = 24  # of a cell
 _LEFT, _BETWEEN, _RIGHT = 96, 64, 36
 
@@ -97,27 +96,6 @@ def softmax_rows(S, tokens: Sequence[str] | None = None, *, in_detail: int = 1) 
             )
     last = "All rows are done. No row needed another one: on a GPU each can be a block of its own."
     return [*frames, scene(count).frame(last)]
-
-
-def names_of(
-    values: np.ndarray, tokens: Sequence[str] | None, figure: str
-) -> tuple[list[str], list[str]]:
-    """Names of rows and of columns of a matrix over tokens.
-
-    Raises:
-        ValueError: the matrix is too large or has no entries, or there are too few names.
-    """
-    if values.ndim != 2 or not (1 <= values.shape[0] <= MOST and 1 <= values.shape[1] <= MOST):
-        raise ValueError(
-            f"{figure} shows matrices of 1 to {MOST} rows and columns, not {values.shape}."
-        )
-    count, across = values.shape
-    if tokens is None:
-        return [str(i) for i in range(count)], [str(j) for j in range(across)]
-    if len(tokens) != count:
-        raise ValueError(f"{figure} has {count} rows, but {len(tokens)} tokens.")
-    rows = [str(token) for token in tokens]
-    return rows, rows if across == count else [str(j) for j in range(across)]
 
 
 def _working(

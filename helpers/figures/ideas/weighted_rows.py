@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..canvas import WIDTH, Canvas, Frame, literal, number
-from ..parts import elided, label_height, matrix, outline
-from .softmax_rows import names_of
+from ..parts import elided, label_height, matrix, names_of, outline
 
 _COLUMNS = 4
 HEIGHT = 30  # of a cell

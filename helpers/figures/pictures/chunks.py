@@ -7,17 +7,15 @@ in a phase; chunks of one phase in one 16-byte bank take turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from helpers.kernels.kernel import Kernel, load_kernel
 from helpers.simulator.observe.report import Report
 
-from ..bank_rules import Verdict, judge
-from ..canvas import NORMAL, SMALL, Canvas, Frame, counted, literal, telling
+from ..bank_rules import BankVerdict, judge
+from ..canvas import NORMAL, SMALL, Canvas, Frame, counted, literal, ranges, telling
 from ..events import LANES, WarpAccess, warp_access
-from ..parts import Grid, legend
+from ..parts import Grid, lane_row, legend
 
 CHUNK = 16
 ROW = 128  # bytes of the 32 banks once across
@@ -115,13 +113,15 @@ def chunk_frames(access: WarpAccess, title: str, *, row_bytes: int = ROW) -> lis
     phases = sorted({int(phase) for phase in verdict.phases if phase >= 0})
     if not phases:
         raise ValueError("chunk_frames shows at least one lane.")
-    film = _Film(access, title, row_bytes, verdict, phases)
+    film = PathFilm(access, title, row_bytes, verdict, phases)
     frames = [film.frame(number) for number in range(len(phases))]
     return [*frames[:-1], telling(frames[-1])]
 
 
-class _Film:
-    def __init__(self, access, title: str, row_bytes: int, verdict: Verdict, phases: list[int]):
+class PathFilm:
+    """An access on the way to a tile and from it, one phase a frame."""
+
+    def __init__(self, access, title: str, row_bytes: int, verdict: BankVerdict, phases: list[int]):
         self.access, self.title, self.row_bytes = access, title, row_bytes
         self.verdict, self.phases = verdict, phases
         on = access.addresses[access.active]
@@ -176,19 +176,18 @@ class _Film:
     def _lanes(self, canvas: Canvas, number: int) -> None:
         canvas.text(canvas.width - 30, _LANES_Y - 16, "lanes, by phase", size=SMALL, anchor="end",
                     fill="muted")  # fmt: skip
-        width = (canvas.width - 60) / LANES
-        for lane in range(LANES):
+
+        def look_of(lane: int) -> tuple[dict, bool]:
             phase = int(self.verdict.phases[lane])
-            x = 30 + lane * width
+            hue = PHASE_HUES[phase % len(PHASE_HUES)]
             look = {"stroke": "grid", "dash": "3 3"}
             if phase >= 0:
-                hue = PHASE_HUES[phase % len(PHASE_HUES)]
                 look = {"fill": f"{hue}-fill", "stroke": hue}
             if phase == self.phases[number]:
                 look |= {"stroke": "ink", "weight": 3}
-            canvas.rect(x + 1.5, _LANES_Y - 6, width - 3, 26, r=5, **look)
-            canvas.text(x + width / 2, _LANES_Y + 12, str(lane), size=SMALL, anchor="middle",
-                        mono=True, fill="ink" if phase >= 0 else "muted")  # fmt: skip
+            return look, phase >= 0
+
+        lane_row(canvas, 30, _LANES_Y - 6, (canvas.width - 60) / LANES, look_of, 1.5)
 
     def _memory(self, canvas: Canvas, phase: int) -> Grid:
         rows = self.rows(phase)
@@ -274,14 +273,3 @@ class _Film:
             v = self.verdict
             text += f" The access takes {counted(v.wavefronts, 'wavefront')}, ideal {v.ideal}."
         return text
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Numbers in few characters: 0–3, 8, 10–11."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)

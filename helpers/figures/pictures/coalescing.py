@@ -14,9 +14,10 @@ from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
 from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted, text_width
-from ..events import LANES, WORD, WarpAccess, warp_access
-from ..parts import SECTOR_BYTES
-from ..runs import Run, launch, pieces, small_integers
+from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
+from ..parts import lane_row
+from ..products import run_product
+from ..runs import SmallRun, pieces
 
 LANES_A_STEP = 4
 _LEFT, _LANE, _WORD = 72, 27.0, 25.6
@@ -56,24 +57,6 @@ def view(report: Report, array: str, title: str = "", columns: int | None = None
     return View(title or f"{report.entry}: {verb} of {array}", access, code, columns)
 
 
-def run_product(
-    file: str, N: int, d: int, TILE: int, COARSE: int, *, code: str | None = None, **defines: int
-) -> Run:
-    """Run `scaled_dot_product` of `05_coarsened.cu`, `06_coalesced.cu` or `07_padded.cu`."""
-    grid = pieces(N, TILE), pieces(N, TILE * COARSE)
-    if not file.startswith("05"):
-        grid = grid[::-1]  # threadIdx.x runs along columns there
-    arrays = {
-        "Q": small_integers((N, d), 11),
-        "K": small_integers((N, d), 12),
-        "S": np.zeros((N, N), np.float32),
-    }
-    return launch(
-        file, "scaled_dot_product", grid, (TILE, TILE), arrays, {"N": N, "d": d}, code=code,
-        TILE=TILE, COARSE=COARSE, **defines,
-    )  # fmt: skip
-
-
 def coalescing(
     array: str = "Q",
     N: int = 32,
@@ -81,8 +64,8 @@ def coalescing(
     TILE: int = 16,
     COARSE: int = 2,
     *,
-    before: Run | None = None,
-    after: Run | None = None,
+    before: SmallRun | None = None,
+    after: SmallRun | None = None,
 ) -> list[Frame]:
     """A warp's first access to Q, K or S: in `05_coarsened.cu` above, in `06_coalesced.cu` below.
 
@@ -141,18 +124,11 @@ class _Panel:
     def __init__(self, what: View, top: float):
         self.view, self.top = what, top
         a = self.access = what.access
-        self.words_of = {
-            lane: range(
-                int(a.addresses[lane]) // WORD, (int(a.addresses[lane]) + a.bytes - 1) // WORD + 1
-            )
-            for lane in range(LANES)
-            if a.active[lane]
-        }
-        self.sectors = sorted({w // _WORDS for words in self.words_of.values() for w in words})
+        self.words_of = {lane: a.words(lane) for lane in a.lanes}
+        self.sectors = a.sectors
         if len(self.sectors) > LANES:
             raise ValueError(f"{len(self.sectors)} sectors are too many to show; 32 fit.")
-        first = next(iter(self.words_of.values()), range(1))[0]
-        self.base = first - int(a.indices[a.active][0]) if self.words_of else 0
+        self.base = a.start // WORD
         # One way of writing for all: rows and columns only where no sector reaches into two rows.
         columns = what.columns or 0
         starts = [sector * _WORDS - self.base for sector in self.sectors]
@@ -184,19 +160,18 @@ class _Panel:
     def _lanes(self, canvas: Canvas, first: int, last: int) -> None:
         y = self.top + 30
         canvas.text(_LEFT - 8, y + 19, "lane", size=SMALL, anchor="end")
-        for lane in range(LANES):
-            x = _LEFT + lane * _LANE
-            gone, current = lane <= last, first <= lane <= last
+
+        def look_of(lane: int) -> tuple[dict, bool]:
             if lane not in self.words_of:
-                look = {"stroke": "grid", "dash": "3 3"}
-            elif gone:
-                look = {"fill": "blue-fill", "stroke": "ink" if current else "blue",
-                        "weight": 3 if current else 1}  # fmt: skip
-            else:
-                look = {"fill": "faint", "stroke": "grid"}
-            canvas.rect(x + 1, y, _LANE - 2, 26, r=5, **look)
-            canvas.text(x + _LANE / 2, y + 18, str(lane), size=SMALL, anchor="middle", mono=True,
-                        fill="ink" if lane in self.words_of and gone else "muted")  # fmt: skip
+                return {"stroke": "grid", "dash": "3 3"}, False
+            if lane > last:
+                return {"fill": "faint", "stroke": "grid"}, False
+            now = lane >= first
+            return {
+                "fill": "blue-fill", "stroke": "ink" if now else "blue", "weight": 3 if now else 1
+            }, True  # fmt: skip
+
+        lane_row(canvas, _LEFT, y, _LANE, look_of)
 
     def _sectors(self, canvas: Canvas, first: int, last: int) -> None:
         rows = pieces(len(self.sectors), _PER_ROW)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
-from ..products import run_coarsened, run_tiled
+from ..products import run_product
 from ..replay import BlockReplay, Phase, replay, run_columns
-from ..runs import Run
-from ..tiles import RESULT_LOOKS, frame_of, operand_grid, shared_grid, short, value_grid
+from ..runs import SmallRun
+from ..tiles import frame_of, operand_grid, result_grid, shared_grid, short
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
 _HEIGHT, _SIDE = 411, 456
@@ -28,23 +28,23 @@ def coarsening_compared(
     TILE: int = 2,
     COARSE: int = 2,
     *,
-    plain: Run | None = None,
-    coarse: Run | None = None,
+    plain: SmallRun | None = None,
+    coarse: SmallRun | None = None,
 ) -> list[Frame]:
     """What blocks read from global memory without and with coarse threads, step by step.
 
     Args:
         N, d, TILE, COARSE: sizes of the two runs; N and d up to 8.
-        plain: another run for the left side, as of `products.run_tiled`.
-        coarse: another run for the right side, as of `products.run_coarsened`.
+        plain, coarse: other runs of those files for the left and for the right side.
 
     Raises:
         ValueError: the matrices are too large, or the steps too many.
     """
     if plain is None or coarse is None:
         _check_size(N, d)
-    plain = run_tiled(N, d, TILE) if plain is None else plain
-    coarse = run_coarsened(N, d, TILE, COARSE) if coarse is None else coarse
+    plain = run_product("03_tiled.cu", N, d, TILE) if plain is None else plain
+    if coarse is None:
+        coarse = run_product("05_coarsened.cu", N, d, TILE, COARSE)
     for run in (plain, coarse):
         _check_size(run.sizes["N"], run.sizes["d"])
     sides = [
@@ -78,7 +78,7 @@ class _Step(NamedTuple):
 class _Side:
     """One kernel's half of the figure."""
 
-    def __init__(self, run: Run, x: float, title: str):
+    def __init__(self, run: SmallRun, x: float, title: str):
         self.run, self.x, self.title = run, x, title
         self.N, self.d, self.tile = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
         reads = {"Q": 0, "K": 0}
@@ -135,26 +135,14 @@ class _Side:
 
     def _result(self, canvas: Canvas, x: float, y: float, step: _Step) -> Grid:
         columns = run_columns(self.run)
-        phase = step.phase
         mine = {at for found in step.block.results.values() for at in found}
-
-        def look_of(i, j):
-            at = i * columns + j
-            if at in step.finished:
-                return "stored"
-            return "sum" if at in phase.partial else "mine" if at in mine else "empty"
-
-        def text_of(i, j):
-            at = i * columns + j
-            if at in step.finished:
-                return short(step.finished[at], step.finished[at].is_integer())
-            return short(phase.partial[at], self.whole) if at in phase.partial else ""
-
-        grid = value_grid(
-            canvas, x, y, (self.N, columns), self.cell, RESULT_LOOKS, look_of, text_of, "−9.5"
-        )
+        done = {at: short(value) for at, value in step.finished.items()}
+        grid = result_grid(
+            canvas, x, y, (self.N, columns), self.cell, step.phase.partial, done, mine, self.whole,
+            "−9.5",
+        )  # fmt: skip
         frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
-        frame_of(canvas, grid, [divmod(at, columns) for at in phase.touched], "ink", 3)
+        frame_of(canvas, grid, [divmod(at, columns) for at in step.phase.touched], "ink", 3)
         canvas.text(x, y - 9, "S", size=18, bold=True, fill="purple")
         return grid
 

@@ -13,11 +13,10 @@ from svg import G, Path, Style, Text
 
 from helpers.simulator.isa.tensor_cores import fragment_layout
 
-from ..canvas import MONO, SMALL, Canvas, Frame, text_width
+from ..canvas import MONO, SMALL, Canvas, Frame, ranges, text_width
 from ..events import LANES
 from ..palette import colour
 from ..parts import Grid
-from .chunks import ranges
 
 SHAPE = (16, 8, 16)  # m, n and k of mma.m16n8k16
 REGISTER_HUES = ("blue", "orange", "green", "purple")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
 from ..events import LANES, warp_accesses
-from ..runs import Run, launch, small_integers
+from ..products import operands
+from ..runs import SmallRun, launch
 
 _FLOATS = 4  # of a load of 16 bytes
 _LEFT, _TOP, _SIDE, _GAP = 24, 26, 282, 20
@@ -25,7 +24,7 @@ class _Load(NamedTuple):
 
 def run_patches(
     PATCH: int = 4, TILE: int = 16, WARP_ROWS: int = 4, *, code: str | None = None
-) -> Run:
+) -> SmallRun:
     """Run one block of `scaled_dot_product` of `07_register_blocked.cu` with one pair of tiles.
 
     Args:
@@ -33,19 +32,20 @@ def run_patches(
         code: source text in place of the file's.
     """
     N = 16 * PATCH
-    arrays = {
-        "Q": small_integers((N, TILE), 11),
-        "K": small_integers((N, TILE), 12),
-        "S": np.zeros((N, N), np.float32),
-    }
     return launch(
-        "07_register_blocked.cu", "scaled_dot_product", 1, _BLOCK, arrays, {"N": N, "d": TILE},
+        "07_register_blocked.cu", "scaled_dot_product", 1, _BLOCK, operands(N, TILE),
+        {"N": N, "d": TILE},
         code=code, PATCH=PATCH, TILE=TILE, WARP_ROWS=WARP_ROWS,
     )  # fmt: skip
 
 
 def register_patch(
-    PATCH: int = 4, TILE: int = 16, WARP_ROWS: int = 4, *, thread: int = 5, run: Run | None = None
+    PATCH: int = 4,
+    TILE: int = 16,
+    WARP_ROWS: int = 4,
+    *,
+    thread: int = 5,
+    run: SmallRun | None = None,
 ) -> list[Frame]:
     """What a thread reads in a step of its loop over k, load by load, and the sums that it serves.
 
@@ -60,12 +60,12 @@ def register_patch(
     if not 0 <= thread < _BLOCK:
         raise ValueError(f"A block has the threads 0 to {_BLOCK - 1}, not {thread}.")
     run = run_patches(PATCH, TILE, WARP_ROWS) if run is None else run
-    film = _Film(run, thread)
+    film = PatchFilm(run, thread)
     return [film.frame(count) for count in range(len(film.loads) + 1)]
 
 
-class _Film:
-    def __init__(self, run: Run, thread: int):
+class PatchFilm:
+    def __init__(self, run: SmallRun, thread: int):
         self.thread = thread
         self.N, self.tile = run.sizes["N"], run.defines["TILE"]
         warp, lane = divmod(thread, LANES)

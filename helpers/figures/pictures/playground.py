@@ -20,10 +20,10 @@ from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.errors import SimulatorError
 from helpers.simulator.observe.report import Report
 
-from ..bank_rules import Verdict, judge
+from ..bank_film import bank_frames, last_frame
+from ..bank_rules import BankVerdict, judge
 from ..canvas import Frame, counted
 from ..events import LANES, WORD, WarpAccess, warp_access
-from .banks import bank_frames, last_frame
 
 WORDS = 12288  # of shared memory: the 48 KB that a block may have without asking for more
 WIDTHS = {4: "float", 8: "float2", 16: "float4"}
@@ -95,7 +95,7 @@ class Analysis(NamedTuple):
     kind: str
     indices: tuple[int, ...]
     access: WarpAccess
-    verdict: Verdict
+    verdict: BankVerdict
     report: Report
 
     @property

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..canvas import Frame
-from ..events import Barriers, Event, by_block
-from ..runs import Run, launch
-from .reduction_picture import Level, State, picture, text_of
+from ..events import Barriers, TraceEvent, by_block
+from ..runs import SmallRun, launch
+from ..tree import Level, TreeState, picture, text_of
 
 ROW = (4, 1, 6, 2, 0, 9, 3, 7, 5, 2, 8, 1, 3, 6, 2, 4)
 MOST_ELEMENTS, MOST_THREADS = 32, 16
@@ -23,7 +23,7 @@ MOST_ELEMENTS, MOST_THREADS = 32, 16
 
 def run_reduction(
     row: Sequence[float] = ROW, BLOCK_SIZE: int = 4, *, code: str | None = None
-) -> Run:
+) -> SmallRun:
     """Run the softmax of `04_reduction.cu` on one row.
 
     Args:
@@ -51,7 +51,7 @@ def tree_reduction(
     BLOCK_SIZE: int = 4,
     *,
     whole: bool = False,
-    run: Run | None = None,
+    run: SmallRun | None = None,
 ) -> list[Frame]:
     """How the threads of a block find the maximum of a row, and with `whole` its softmax.
 
@@ -71,7 +71,7 @@ def tree_reduction(
             f"tree_reduction shows up to {MOST_ELEMENTS} scores and {MOST_THREADS} threads, not "
             f"{run.sizes['N']} and {run.defines['BLOCK_SIZE']}."
         )
-    return _Film(run).frames(whole)
+    return TreeFilm(run).frames(whole)
 
 
 class Stage(NamedTuple):
@@ -82,13 +82,13 @@ class Stage(NamedTuple):
     """
 
     kind: str
-    events: list[Event]
+    events: list[TraceEvent]
     barrier: int | None  # line of the barrier before it
 
 
-def stages(run: Run) -> list[Stage]:
+def stages(run: SmallRun) -> list[Stage]:
     """The trace of a reduction, cut where the work changes."""
-    cut: list[tuple[str, list[Event]]] = []
+    cut: list[tuple[str, list[TraceEvent]]] = []
     for event in next(iter(by_block(run.report).values())):
         kind, mine = cut[-1] if cut else ("", [])
         if event.space == "global" and event.kind == "load":
@@ -118,8 +118,8 @@ def stages(run: Run) -> list[Stage]:
     return found
 
 
-class _Film:
-    def __init__(self, run: Run):
+class TreeFilm:
+    def __init__(self, run: SmallRun):
         self.run = run
         self.N, self.threads = run.sizes["N"], run.defines["BLOCK_SIZE"]
         self.S = [float(v) for v in run.arrays["S"].reshape(-1)]
@@ -297,7 +297,7 @@ class _Film:
                 elements = [self._term(i) for i in range(self.N)]
                 title = f"exp(S[row] − {text_of(self.maximum)})"
                 place = "computed from global memory"
-        state = State(
+        state = TreeState(
             elements, title, place, self.owner, list(reading), set(self.seen),
             dict(self.registers), name or self._name(), self.threads, list(self.levels), current,
             root,
@@ -305,7 +305,7 @@ class _Film:
         return picture(state).frame(caption)
 
 
-def _turns(events: list[Event]) -> list[dict[int, int]]:
+def _turns(events: list[TraceEvent]) -> list[dict[int, int]]:
     """The n-th read of every thread, for n = 0, 1, ...: thread → element."""
     reads: dict[int, list[int]] = {}
     for event in events:

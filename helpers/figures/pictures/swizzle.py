@@ -117,14 +117,14 @@ def swizzle_frames(SIZE: int = 4, SWIZZLE: str = "XOR", ELEMENT: str = "float") 
     """
     if SIZE > 8:
         raise ValueError(f"there is room for 8 rows, not {SIZE}.")
-    film = _Film(run_turn(SIZE, SWIZZLE, ELEMENT))
+    film = TurnFilm(run_turn(SIZE, SWIZZLE, ELEMENT))
     return [
         *(film.frame("in", step) for step in range(SIZE)),
         *(film.frame("out", step) for step in range(SIZE)),
     ]
 
 
-class _Film:
+class TurnFilm:
     def __init__(self, turn: Turn):
         self.turn, self.size = turn, turn.size
         self.cell = 46 if self.size <= 4 else 29

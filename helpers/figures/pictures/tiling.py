@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted
+from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, bracketed, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
-from ..products import NaiveReads, run_naive, run_tiled
+from ..products import NaiveReads, run_product
 from ..replay import BlockReplay, Phase, replay, run_columns
-from ..runs import Run, pieces
+from ..runs import SmallRun, pieces
 from ..tiles import (
-    RESULT_LOOKS,
     frame_of,
     gauge,
     operand_grid,
+    result_grid,
     shared_grid,
     short,
-    value_grid,
 )  # fmt: skip
 
 MOST_ELEMENTS, MOST_STEPS = 16, 200
@@ -26,7 +25,12 @@ _PANEL = 628  # where the shared memory and the counts begin
 
 
 def tiled_product(
-    N: int = 8, d: int = 8, TILE: int = 4, *, run: Run | None = None, naive: Run | None = None
+    N: int = 8,
+    d: int = 8,
+    TILE: int = 4,
+    *,
+    run: SmallRun | None = None,
+    naive: SmallRun | None = None,
 ) -> list[Frame]:
     """How blocks load tiles of Q and Kᵀ, wait, and multiply: three steps for each pair of tiles.
 
@@ -35,7 +39,7 @@ def tiled_product(
 
     Args:
         N, d, TILE: sizes of a run of `03_tiled.cu`; N and d up to 16.
-        run: another run to draw, as of `run_tiled`; N, d and TILE then do not count.
+        run: another run of that file to draw; N, d and TILE then do not count.
         naive: the run to compare with; one of `02_naive.cu` on the same matrices unless given.
 
     Raises:
@@ -43,7 +47,7 @@ def tiled_product(
     """
     if run is None:
         _check_size(N, d)
-        run = run_tiled(N, d, TILE)
+        run = run_product("03_tiled.cu", N, d, TILE)
     N, d, TILE = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
     _check_size(N, d)
     steps = 3 * pieces(N, TILE) ** 2 * pieces(d, TILE)
@@ -52,7 +56,8 @@ def tiled_product(
             f"N={N}, d={d} and TILE={TILE} take {steps:,} steps, more than {MOST_STEPS}: choose a "
             "larger TILE, or smaller matrices."
         )
-    return _Film(run, run_naive(run) if naive is None else naive).frames()
+    naive = run_product("02_naive.cu", N, d, TILE) if naive is None else naive
+    return TileFilm(run, naive).frames()
 
 
 def _check_size(N: int, d: int) -> None:
@@ -60,10 +65,10 @@ def _check_size(N: int, d: int) -> None:
         raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
 
 
-class _Film:
+class TileFilm:
     """The frames of one run: what is the same in all of them, and where the count stands."""
 
-    def __init__(self, run: Run, naive: Run):
+    def __init__(self, run: SmallRun, naive: SmallRun):
         self.run, self.naive = run, NaiveReads(naive)
         self.N, self.d, self.tile = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
         self.blocks = replay(run)
@@ -76,7 +81,6 @@ class _Film:
         self.wide = min(40.0, _WIDE[0] / self.d), min(44.0, _WIDE[1] / self.N)
         # Where S begins: right of Q and below Kᵀ, which leave the corner to the block's name.
         self.corner = _LEFT + max(self.d * self.wide[0], 176) + 28, _TOP + _HIGH + 38
-        self.finished: dict[int, float] = {}
 
     def frames(self) -> list[Frame]:
         frames = []
@@ -96,8 +100,6 @@ class _Film:
                 self.written.update(phase.stored)
                 seen = phase.partial
                 frames.append(self._frame(block, phase, loads, "multiply", seen))
-            for at in self.written:
-                self.finished[at] = float(self.run.arrays["S"].flat[at])
         return frames
 
     @staticmethod
@@ -185,24 +187,11 @@ class _Film:
     def _result(self, canvas, x, y, block, phase, step, partial) -> Grid:
         columns = run_columns(self.run)
         mine = {at for found in block.results.values() for at in found}
-
-        def look_of(i, j):
-            at = i * columns + j
-            if at in self.finished or at in phase.stored:
-                return "stored"
-            return "sum" if at in partial else "mine" if at in mine else "empty"
-
-        def text_of(i, j):
-            at = i * columns + j
-            if at in self.finished:
-                return short(self.finished[at], False)
-            if at in phase.stored:
-                return short(float(self.run.arrays["S"].flat[at]), False)
-            return short(partial[at], self.whole) if at in partial else ""
-
-        grid = value_grid(
-            canvas, x, y, (self.N, columns), (self.wide[1], self.high), RESULT_LOOKS, look_of,
-            text_of, "−9.9",
+        S = self.run.arrays["S"].flat
+        done = {at: short(S[at], False) for at in self.written}
+        grid = result_grid(
+            canvas, x, y, (self.N, columns), (self.wide[1], self.high), partial, done, mine,
+            self.whole, "−9.9",
         )  # fmt: skip
         frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
         canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
@@ -264,10 +253,11 @@ class _Film:
         factors = [[phase.shared[a][i].value if i in phase.shared[a] else 0 for a, i in pair]
                    for pair in pairs]  # fmt: skip
         total = sum(a * b for a, b in factors)
-        shown = short(total, float(total).is_integer())
+        shown = short(total)
         if len(factors) > 4:
             return shown, f"the sum of {len(factors)} products"
-        return shown, " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in factors)
+        texts = ("·".join(bracketed(short(v)) for v in pair) for pair in factors)
+        return shown, " + ".join(texts)
 
     def _thread(self, thread: int) -> str:
         return f"thread ({thread % self.run.report.block[0]}, {thread // self.run.report.block[0]})"
@@ -313,8 +303,3 @@ class _Film:
             stored = counted(len(phase.stored), "element")
             text += f" Done: it stores {stored} of S, each divided by √d."
         return text
-
-
-def _signed(value: float) -> str:
-    text = short(value, float(value).is_integer())
-    return f"({text})" if text.startswith("−") else text

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
-from helpers.figures.player_page import Embedded, Shown, embed_shown
+from helpers.figures.player_page import Embedded, ShownFigure, embed_shown
 
 from ..content.chapter import Chapter, Slide, plain
 from ..front import Front
@@ -93,7 +93,7 @@ def embed(chapter: Chapter) -> Embedded:
         if name == "Choices":
             values["results"] = [_aimed(result, places) for result in values["results"]]
         words = state.get("alt") or state.get("name") or state.get("title") or "This figure"
-        shown.append(Shown(name, state["_esm"], state.get("_css", ""), values, words))
+        shown.append(ShownFigure(name, state["_esm"], state.get("_css", ""), values, words))
     return embed_shown(shown)
 
 

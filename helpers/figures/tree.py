@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..canvas import LARGE, SMALL, Canvas, number, text_width
-from ..palette import hue
-from ..parts import Grid
+from .canvas import LARGE, SMALL, Canvas, number, text_width
+from .palette import hue
+from .parts import Grid
 
 _LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 48, 132, 212
 _WIDTH = 820
@@ -20,7 +20,7 @@ _CELL = 34  # height of an element; a word of shared memory is 4 pixels lower
 Level = tuple[dict[int, float], dict[int, list[int]] | None]
 
 
-class State(NamedTuple):
+class TreeState(NamedTuple):
     """What a frame shows.
 
     Attributes:
@@ -49,7 +49,7 @@ class State(NamedTuple):
     root: bool
 
 
-def picture(state: State) -> Canvas:
+def picture(state: TreeState) -> Canvas:
     """Draw a step of a reduction."""
     depth = 1 + int(math.log2(state.threads))
     pitch = min(66.0, (_HIGHEST - _TREE_Y - _CELL) / max(depth - 1, 1))
@@ -84,7 +84,7 @@ def text_of(value: float) -> str:
     return number(value, 0 if whole else 2)
 
 
-def _row(canvas: Canvas, state: State) -> Grid:
+def _row(canvas: Canvas, state: TreeState) -> Grid:
     count = len(state.elements)
     width = min(52.0, _WIDTH / count)
     grid = Grid(_LEFT + (_WIDTH - count * width) / 2, _ROW_Y, width, _CELL, 1, count)
@@ -112,7 +112,7 @@ def _row(canvas: Canvas, state: State) -> Grid:
     return grid
 
 
-def _threads(canvas: Canvas, state: State) -> Grid:
+def _threads(canvas: Canvas, state: TreeState) -> Grid:
     grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 14, 1, state.threads)
     canvas.text(_LEFT - 12, grid.y + 17, "registers", size=SMALL, anchor="end")
     canvas.text(_LEFT - 12, grid.y + 41, state.name, size=SMALL, anchor="end", mono=True, bold=True)
@@ -144,7 +144,7 @@ def _label(canvas: Canvas, y: float, level: int) -> None:
 
 def _words(
     canvas: Canvas,
-    state: State,
+    state: TreeState,
     threads: Grid,
     y: float,
     words: dict[int, float],

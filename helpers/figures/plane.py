@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..canvas import SMALL, Canvas, text_width
+from .canvas import SMALL, Canvas, text_width
 
 
 class Plane:
