@@ -53,12 +53,8 @@ class Code:
         for block in graph.blocks:
             body = list(code[block.start : block.end])
             end = body.pop() if body and ends_block(body[-1]) else None
-            steps = []
-            for i in body:
-                step = compile_step(i, self)
-                if step is not None:
-                    steps.append((step, i))
-            self.steps.append(steps)
+            steps = [compile_step(i, self) for i in body]
+            self.steps.append([step for step in steps if step is not None])
             self.ends.append(end)
             guard = end.predicate if end is not None else None
             self.guards.append(getter(end, guard, BOOL) if guard is not None else None)

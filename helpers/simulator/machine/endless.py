@@ -39,6 +39,11 @@ def deciding_registers(graph: Graph, head: int) -> int | None:
     return needed
 
 
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a register holds what it held before."""
+    return a is b or (a.shape == b.shape and np.array_equal(a, b))
+
+
 def same_way(needed: int | None, live: int, before: list, now: list) -> bool:
     """Whether all that decides the way is as it was one round before: then it stays so for ever.
 
@@ -51,7 +56,5 @@ def same_way(needed: int | None, live: int, before: list, now: list) -> bool:
         return False
     slots = (slot for slot in range(live.bit_length()) if live >> slot & 1)
     return all(
-        a is b or (a.shape == b.shape and np.array_equal(a, b))
-        for slot, a, b in zip(slots, before, now, strict=True)
-        if needed >> slot & 1
+        same(a, b) for slot, a, b in zip(slots, before, now, strict=True) if needed >> slot & 1
     )

@@ -9,12 +9,13 @@ the batch: that is the fast path, and most kernels never leave it for long.
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .code import Activation, Code, Group
 from .control import Branching
-from .endless import same_way
+from .endless import same, same_way
 from .operands import BOOL
 from .waiting import Parked, release
 
@@ -35,6 +36,15 @@ def running_line(error: BaseException) -> int | None:
                 instructions = code.function.instructions[place.start : place.end]
                 line = next((i.line for i in reversed(instructions) if i.line), line)
     return line
+
+
+@dataclass(slots=True)
+class LoopWatch:
+    """What a group that goes round and round saw at an earlier round."""
+
+    head: int | None = None  # the loop's first block, if the rest stands for it
+    writes: int = 0
+    live: list = field(default_factory=list)
 
 
 class Machine(Branching):
@@ -132,90 +142,101 @@ class Machine(Branching):
         S.keep = 0 if group.mask is None else self._kept(group)
 
     def _run_group(self, group: Group) -> None:
+        """Run a group until it ends, waits, splits up or comes to the place of another one."""
         S = self.S
         limit = min((g.key for g in self.groups), default=None)
         self._enter(group)
-        frame = group.frame
-        code, R, prefix = frame.code, frame.registers, frame.prefix
-        ranks, meetings = code.ranks, code.meetings
-        block = group.block
-        watch = self.parked
-        repeats = 0
-        snapshot = None
-        before = -1
+        code, R, prefix = group.frame.code, group.frame.registers, group.frame.prefix
+        ranks, meetings, loops = code.ranks, code.meetings, code.loops
+        block, before = group.block, -1
+        rounds, watch = 0, None
         while True:
-            if meetings[block] is not None and group.mask is not None and not group.met:
-                members, i = meetings[block]
-                named = members(S, R)
-                if not self._warps_complete(group, named):
-                    waits = Group(frame, block, group.mask, group.visited, met=True)
-                    self.parked.append(Parked(waits, "warp", None, i, block, named))
-                    return
+            if meetings[block] is not None and self._waits_for_warp(group, code, block, R):
+                return
             group.met = False
-            if S.counting and block != before and block in code.loops:
-                rounds = self._uneven_rounds(code, block, R)
-                if rounds is not None:
-                    self._run_unrolled(group, code, block, R, rounds)
-                    self._enter(group)
-                    before = block
-                    block += 1
-                    if limit is not None and prefix + (ranks[block],) >= limit:
-                        group.block = block
-                        self.groups.append(group)
-                        return
-                    continue
+            first_round = S.counting and block != before and block in loops
             before = block
-            steps = code.steps[block]
-            self.steps_left -= len(steps) + 1
-            if self.steps_left < 0:
-                self._endless(Group(frame, block, group.mask), code.ends[block], None)
-            if code.endless[block] and frame.parent is None:
-                self._endless(Group(frame, block, group.mask), code.ends[block], "has no way out")
-            if S.counting:
-                S.tally.block((id(code), block), *S.active_numbers(group.mask))
-            if watch:
-                group.visited |= 1 << block
-            for step, _ in steps:
-                step(S, R)
-            end = code.ends[block]
-            if end is None:
+            if first_round and self._unrolled(group, code, block, R):
                 following = block + 1
-                if following >= len(code.steps):
-                    self._leave(group, block)
-                    return
-            elif end.opcode == "bra":
-                following = self._branch(group, code, block, end, R)
-                if following is None:
-                    return
             else:
-                group.block = block
-                following = self._end(group, code, block, end, R)
+                following = self._run_block(group, code, block, R)
                 if following is None:
                     return
-            if ranks[following] <= ranks[block]:
-                repeats += 1
-                if repeats >= 32:
-                    if repeats == 32 and following in code.loops:
-                        self._check_rounds(Group(frame, following, group.mask))
-                    if repeats & (repeats - 1) == 0:
-                        snapshot = (following, S.writes, self._live(code, following, R))
-                    elif snapshot is not None and snapshot[0] == following:
-                        if self._unchanged(snapshot, code, following, R):
-                            group.block = following
-                            self.spinning.append((group, S.writes))
+                if ranks[following] <= ranks[block]:
+                    rounds += 1
+                    if rounds >= 32:
+                        watch = watch or LoopWatch()
+                        if self._gives_way(watch, rounds, group, block, following):
                             return
-                        self._check_ways(snapshot, Group(frame, block, group.mask), following)
-                        if repeats & 15 == 0:
-                            snapshot = None
-                    if repeats % PATIENCE == 0 and self._must_yield(code, following, block):
-                        group.block = following
-                        self.spinning.append((group, None))
-                        return
             block = following
             if limit is not None and prefix + (ranks[block],) >= limit:
                 group.block = block
                 self.groups.append(group)
                 return
+
+    def _waits_for_warp(self, group: Group, code: Code, block: int, R) -> bool:
+        """Park a group at a warp-wide instruction to which other lanes have yet to come."""
+        if group.mask is None or group.met:
+            return False
+        members, i = code.meetings[block]
+        named = members(self.S, R)
+        if self._warps_complete(group, named):
+            return False
+        waits = Group(group.frame, block, group.mask, group.visited, met=True)
+        self.parked.append(Parked(waits, "warp", None, i, block, named))
+        return True
+
+    def _run_block(self, group: Group, code: Code, block: int, R) -> int | None:
+        """Run one block; the one that follows, or None if the group does not go on as it is."""
+        S = self.S
+        steps = code.steps[block]
+        self.steps_left -= len(steps) + 1
+        if self.steps_left < 0:
+            self._endless(Group(group.frame, block, group.mask), code.ends[block], None)
+        if code.endless[block] and group.frame.parent is None:
+            self._endless(Group(group.frame, block, group.mask), code.ends[block], "has no way out")
+        if S.counting:
+            S.tally.block((id(code), block), *S.active_numbers(group.mask))
+        if self.parked:
+            group.visited |= 1 << block
+        for step in steps:
+            step(S, R)
+        end = code.ends[block]
+        if end is None:
+            if block + 1 < len(code.steps):
+                return block + 1
+            self._leave(group, block)
+            return None
+        if end.opcode == "bra":
+            return self._branch(group, code, block, end, R)
+        group.block = block
+        return self._end(group, code, block, end, R)
+
+    def _gives_way(self, watch: LoopWatch, rounds: int, group: Group, block, following) -> bool:
+        """After many rounds: whether others are to have a turn first. Raises for endless loops.
+
+        What the loop sees is kept at the rounds 32, 64, 128 …, and compared with later rounds.
+        """
+        S, code = self.S, group.frame.code
+        if rounds == 32 and following in code.loops:
+            self._check_rounds(Group(group.frame, following, group.mask))
+        R, seen_at = group.frame.registers, None
+        if rounds & (rounds - 1) == 0:
+            watch.head, watch.writes = following, S.writes
+            watch.live = self._live(code, following, R)
+        elif watch.head == following:
+            now = self._live(code, following, R)
+            if watch.writes == S.writes and all(map(same, watch.live, now)):
+                seen_at = S.writes
+            else:
+                self._check_ways(watch.live, now, Group(group.frame, block, group.mask), following)
+                if rounds & 15 == 0:
+                    watch.head = None
+        if seen_at is None and (rounds % PATIENCE or not self._must_yield(code, following, block)):
+            return False
+        group.block = following
+        self.spinning.append((group, seen_at))
+        return True
 
     def _uneven_rounds(self, code: Code, block: int, R) -> np.ndarray | None:
         """Rounds left in a counted loop, where lanes of a warp differ in them; else None."""
@@ -232,26 +253,30 @@ class Machine(Branching):
             low, high = lanes.min(axis=-1), lanes.max(axis=-1)
         return rounds if (low < high).any() else None
 
-    def _run_unrolled(self, group: Group, code: Code, block: int, R, rounds) -> None:
-        """A loop as ptxas unrolls it: by four while four rounds are left, then by two, then one."""
+    def _unrolled(self, group: Group, code: Code, block: int, R) -> bool:
+        """Run a loop as ptxas unrolls it, if its lanes go round unequally often.
+
+        By four while four rounds are left, then by two, then one.
+        """
+        rounds = self._uneven_rounds(code, block, R)
+        if rounds is None:
+            return False
         S = self.S
         S.keep = -1
         everyone = np.ones(1, BOOL) if group.mask is None else group.mask
         for chunk in (4, 2, 1):
-            while True:
-                mask = everyone & (rounds >= chunk)
-                if not mask.any():
-                    break
+            while (mask := everyone & (rounds >= chunk)).any():
                 S.mask = mask
                 for _ in range(chunk):
                     self.steps_left -= len(code.steps[block]) + 1
-                    if S.counting:
-                        S.tally.block((id(code), block), *S.active_numbers(mask))
-                    for step, _ in code.steps[block]:
+                    S.tally.block((id(code), block), *S.active_numbers(mask))
+                    for step in code.steps[block]:
                         step(S, R)
                 if self.steps_left < 0:
                     self._endless(Group(group.frame, block, mask), code.ends[block], None)
                 rounds = np.where(mask, rounds - chunk, rounds)
+        self._enter(group)
+        return True
 
     def _must_yield(self, code: Code, first: int, last: int) -> bool:
         """Whether a loop that counts its rounds may be waiting for threads that wait for it."""
@@ -288,23 +313,12 @@ class Machine(Branching):
                 budget=True,
             )  # fmt: skip
 
-    def _check_ways(self, snapshot, group: Group, following: int) -> None:
+    def _check_ways(self, before: list, now: list, group: Group, following: int) -> None:
         """A loop in which nothing changes what its branches test will not end."""
         code = group.frame.code
         live = code.graph.blocks[following].live_in
-        if same_way(
-            code.deciding(following), live, snapshot[2],
-            self._live(code, following, group.frame.registers),
-        ):  # fmt: skip
+        if same_way(code.deciding(following), live, before, now):
             self._endless(
                 group, code.ends[group.block], "goes on for ever: nothing in it changes what its "
                 "condition tests",
             )  # fmt: skip
-
-    def _unchanged(self, snapshot, code, block, R) -> bool:
-        if snapshot[1] != self.S.writes:
-            return False
-        return all(
-            a is b or (a.shape == b.shape and np.array_equal(a, b))
-            for a, b in zip(snapshot[2], self._live(code, block, R), strict=True)
-        )
