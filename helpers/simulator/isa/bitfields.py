@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .instruction_types import TYPES, Builder, Operation, signature, width
+from .instruction_types import TYPES, WORDS, Operation, form, signature, uniform, width
 
 _U8, _U32 = np.uint8, np.uint32
 _NONE = _U32(0xFFFFFFFF)
 
 
-def _popc(modifiers: tuple[str, ...]) -> Operation | None:
+@form("popc.(b32|b64)")
+def _popc(kind: str) -> Operation:
     """`popc`: the number of ones."""
-    match modifiers:
-        case ("b32" | "b64" as kind,):
-            return signature(lambda a: np.bitwise_count(a).astype(_U32), kind, "u32")
-    return None
+    return signature(lambda a: np.bitwise_count(a).astype(_U32), kind, "u32")
 
 
 def _bit_length(a: np.ndarray) -> np.ndarray:
@@ -25,25 +23,17 @@ def _bit_length(a: np.ndarray) -> np.ndarray:
     return np.frexp((a & ~(a >> a.dtype.type(1))).astype(np.float64))[1]
 
 
-def _clz(modifiers: tuple[str, ...]) -> Operation | None:
+@form("clz.(b32|b64)")
+def _clz(kind: str) -> Operation:
     """`clz`: the number of leading zeros, the width for 0."""
-    match modifiers:
-        case ("b32" | "b64" as kind,):
-            bits = np.int32(width(kind))
-            return signature(lambda a: (bits - _bit_length(a)).view(_U32), kind, "u32")
-    return None
+    bits = np.int32(width(kind))
+    return signature(lambda a: (bits - _bit_length(a)).view(_U32), kind, "u32")
 
 
-def _bfind(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"bfind[.shiftamt].({WORDS})")
+def _bfind(shift_amount: str | None, kind: str) -> Operation:
     """`bfind`: the position of the highest bit that is no sign bit, or all ones if there is none;
     with `.shiftamt` the left shift that would bring it to the top."""
-    match modifiers:
-        case ("u32" | "s32" | "u64" | "s64" as kind,):
-            shift_amount = False
-        case ("shiftamt", "u32" | "s32" | "u64" | "s64" as kind):
-            shift_amount = True
-        case _:
-            return None
     top, unsigned = np.int32(width(kind) - 1), TYPES["u" + kind[1:]]
 
     def evaluate(a: np.ndarray) -> np.ndarray:
@@ -57,20 +47,13 @@ def _bfind(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, kind, "u32")
 
 
-def _brev(modifiers: tuple[str, ...]) -> Operation | None:
+@form("brev.(b32|b64)")
+def _brev(kind: str) -> Operation:
     """`brev`: the bits in reverse order."""
-    if modifiers not in (("b32",), ("b64",)):
-        return None
-    (kind,) = modifiers
     # swap neighbouring bits, pairs, nibbles; then the bytes
-    swaps = [
-        (TYPES[kind].type(shift), TYPES[kind].type(mask & (1 << width(kind)) - 1))
-        for shift, mask in (
-            (1, 0x5555555555555555),
-            (2, 0x3333333333333333),
-            (4, 0x0F0F0F0F0F0F0F0F),
-        )
-    ]
+    masks = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F))
+    word, every = TYPES[kind].type, (1 << width(kind)) - 1
+    swaps = [(word(shift), word(mask & every)) for shift, mask in masks]
 
     def evaluate(a: np.ndarray) -> np.ndarray:
         for shift, mask in swaps:
@@ -80,10 +63,9 @@ def _brev(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, kind, kind)
 
 
-def _fns(modifiers: tuple[str, ...]) -> Operation | None:
+@form("fns.b32")
+def _fns() -> Operation:
     """`fns`: the n-th set bit of a mask from a base on, upwards or downwards; all ones if none."""
-    if modifiers != ("b32",):
-        return None
 
     def evaluate(mask: np.ndarray, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         position = base.astype(np.int64)
@@ -109,11 +91,9 @@ def _used_bits(kind: str) -> np.uint32:
     return _U32(0xFF) if width(kind) == 32 else _NONE
 
 
-def _bfe(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"bfe.({WORDS})")
+def _bfe(kind: str) -> Operation:
     """`bfe`: `length` bits from `start` on, sign- or zero-extended."""
-    if modifiers not in (("u32",), ("s32",), ("u64",), ("s64",)):
-        return None
-    (kind,) = modifiers
     dtype, bits = TYPES[kind], _U32(width(kind))
     # a signed shift must leave a sign bit; an unsigned one may shift everything out
     most = _U32(bits - 1) if kind[0] == "s" else bits
@@ -129,11 +109,9 @@ def _bfe(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, f"{kind} u32 u32", kind)
 
 
-def _bfi(modifiers: tuple[str, ...]) -> Operation | None:
+@form("bfi.(b32|b64)")
+def _bfi(kind: str) -> Operation:
     """`bfi`: the low `length` bits of a put into b at `start`."""
-    if modifiers not in (("b32",), ("b64",)):
-        return None
-    (kind,) = modifiers
     dtype, bits, used = TYPES[kind], _U32(width(kind)), _used_bits(kind)
 
     def evaluate(a: np.ndarray, b: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -145,13 +123,9 @@ def _bfi(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, f"{kind} {kind} u32 u32", kind)
 
 
-def _szext(modifiers: tuple[str, ...]) -> Operation | None:
+@form("szext.(clamp|wrap).(u32|s32)")
+def _szext(mode: str, kind: str) -> Operation:
     """`szext`: sign- or zero-extend the low n bits; n over 31 wraps or means the whole register."""
-    match modifiers:
-        case ("clamp" | "wrap" as mode, "u32" | "s32" as kind):
-            pass
-        case _:
-            return None
     dtype = TYPES[kind]
 
     def evaluate(a: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -165,13 +139,9 @@ def _szext(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, f"{kind} u32", kind)
 
 
-def _bmsk(modifiers: tuple[str, ...]) -> Operation | None:
+@form("bmsk.(clamp|wrap).b32")
+def _bmsk(mode: str) -> Operation:
     """`bmsk`: a mask of b ones from bit a on."""
-    match modifiers:
-        case ("clamp" | "wrap" as mode, "b32"):
-            pass
-        case _:
-            return None
 
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if mode == "wrap":
@@ -179,7 +149,7 @@ def _bmsk(modifiers: tuple[str, ...]) -> Operation | None:
         first = np.minimum(a, _U32(32))
         return (_NONE << first) & ~(_NONE << (first + np.minimum(b, _U32(32))))
 
-    return signature(evaluate, "b32 b32", "b32")
+    return uniform(evaluate, "b32", 2)
 
 
 def _lanes(a: np.ndarray, kind: str) -> np.ndarray:
@@ -187,44 +157,17 @@ def _lanes(a: np.ndarray, kind: str) -> np.ndarray:
     return np.ascontiguousarray(a)[..., np.newaxis].view(kind).astype(np.int64)
 
 
-def _dot_product(opcode: str) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`dp4a` (bytes by bytes) and `dp2a.lo/hi` (halves by two bytes), added to c."""
-        if opcode == "dp2a":
-            if modifiers[:1] not in (("lo",), ("hi",)):
-                return None
-            part = slice(0, 2) if modifiers[0] == "lo" else slice(2, 4)
-            modifiers = modifiers[1:]
-        else:
-            part = slice(0, 4)
-        match modifiers:
-            case ("u32" | "s32" as a_kind, "u32" | "s32" as b_kind):
-                pass
-            case _:
-                return None
-        a_lane = ("i" if a_kind == "s32" else "u") + ("1" if opcode == "dp4a" else "2")
-        b_lane = "i1" if b_kind == "s32" else "u1"
-        kind = "u32" if (a_kind, b_kind) == ("u32", "u32") else "s32"
+@form("(dp4a).(u32|s32).(u32|s32)", "(dp2a).(lo|hi).(u32|s32).(u32|s32)")
+def _dot_product(opcode: str, *words: str) -> Operation:
+    """`dp4a` (bytes by bytes) and `dp2a.lo/hi` (halves by two of the bytes), added to c."""
+    *half, a_kind, b_kind = words
+    letters = {"u32": "u", "s32": "i"}
+    a_lane, b_lane = letters[a_kind] + ("1" if opcode == "dp4a" else "2"), letters[b_kind] + "1"
+    part = slice(2, 4) if half == ["hi"] else slice(2) if half == ["lo"] else slice(4)
+    kind = "u32" if a_kind == b_kind == "u32" else "s32"
 
-        def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-            products = _lanes(a, a_lane) * _lanes(b, b_lane)[..., part]
-            return (products.sum(-1) + c).astype(TYPES[kind])
+    def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        products = _lanes(a, a_lane) * _lanes(b, b_lane)[..., part]
+        return (products.sum(-1) + c).astype(TYPES[kind])
 
-        return signature(evaluate, f"b32 b32 {kind}", kind)
-
-    return build
-
-
-BUILDERS: dict[str, Builder] = {
-    "popc": _popc,
-    "clz": _clz,
-    "bfind": _bfind,
-    "brev": _brev,
-    "fns": _fns,
-    "bfe": _bfe,
-    "bfi": _bfi,
-    "szext": _szext,
-    "bmsk": _bmsk,
-    "dp4a": _dot_product("dp4a"),
-    "dp2a": _dot_product("dp2a"),
-}
+    return signature(evaluate, f"b32 b32 {kind}", kind)

@@ -8,11 +8,26 @@ from functools import lru_cache
 
 import numpy as np
 
-from .instruction_types import TYPES, Builder, Operation, same_type, signature
+from .instruction_types import TYPES, Operation, form, signature, uniform
 
-_LOGIC_TYPES = frozenset(("b16", "b32", "b64", "pred"))
-_SHIFT_RIGHT_TYPES = frozenset(kind + bits for kind in "bus" for bits in ("16", "32", "64"))
 _U32, _U64 = np.uint32, np.uint64
+_LOGIC = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "cnot": lambda a: np.equal(a, 0).astype(a.dtype),
+}
+
+
+@form("(and|or|xor|not).(b16|b32|b64|pred)", "(cnot).(b16|b32|b64)")
+def _logic(opcode: str, kind: str) -> Operation:
+    return uniform(_LOGIC[opcode], kind, 1 if opcode.endswith("not") else 2)
+
+
+@form(f"mov.({'|'.join(TYPES)})")
+def _mov(kind: str) -> Operation:
+    return uniform(np.copy, kind, 1)
 
 
 def _shift_left(a: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -29,35 +44,24 @@ def _shift_right(a: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.right_shift(a, count.astype(a.dtype))
 
 
-def _shl(modifiers: tuple[str, ...]) -> Operation | None:
+@form("shl.(b16|b32|b64)")
+def _shl(kind: str) -> Operation:
     """`shl`: counts of the width or more give 0."""
-    match modifiers:
-        case ("b32",):
-            return signature(np.left_shift, "b32 u32", "b32")
-        case ("b16" | "b64" as kind,):
-            return signature(_shift_left, f"{kind} u32", kind)
-    return None
+    shift = np.left_shift if kind == "b32" else _shift_left
+    return signature(shift, f"{kind} u32", kind)
 
 
-def _shr(modifiers: tuple[str, ...]) -> Operation | None:
+@form("shr.(b16|b32|b64|u16|u32|u64|s16|s32|s64)")
+def _shr(kind: str) -> Operation:
     """`shr`: counts of the width or more give 0, or the sign for signed types."""
-    match modifiers:
-        case ("b32" | "u32" as kind,):
-            return signature(np.right_shift, f"{kind} u32", kind)
-        case (kind,) if kind in _SHIFT_RIGHT_TYPES:
-            return signature(_shift_right, f"{kind} u32", kind)
-    return None
+    shift = np.right_shift if kind in ("b32", "u32") else _shift_right
+    return signature(shift, f"{kind} u32", kind)
 
 
-def _shf(modifiers: tuple[str, ...]) -> Operation | None:
+@form("shf.(l|r).(clamp|wrap).b32")
+def _shf(direction: str, mode: str) -> Operation:
     """`shf`: shift the 64 bits b:a and keep the upper (`l`) or lower (`r`) 32 of them."""
-    match modifiers:
-        case ("l" | "r" as direction, "clamp" | "wrap" as mode, "b32"):
-            return signature(_funnel(direction, mode), "b32 b32 u32", "b32")
-    return None
 
-
-def _funnel(direction: str, mode: str) -> Callable:
     def evaluate(a: np.ndarray, b: np.ndarray, count: np.ndarray) -> np.ndarray:
         both = b.astype(_U64) << _U64(32) | a
         count = count & _U32(31) if mode == "wrap" else np.minimum(count, _U32(32))
@@ -65,11 +69,7 @@ def _funnel(direction: str, mode: str) -> Callable:
             return (both << count.astype(_U64) >> _U64(32)).astype(_U32)
         return (both >> count.astype(_U64)).astype(_U32)
 
-    return evaluate
-
-
-def _cnot(a: np.ndarray) -> np.ndarray:
-    return np.equal(a, 0).astype(a.dtype)
+    return signature(evaluate, "b32 b32 u32", "b32")
 
 
 # The Boolean functions of b and c by their truth table, whose bit 2b+c is the value there.
@@ -103,22 +103,22 @@ def _lop3(a: np.ndarray, b: np.ndarray, c: np.ndarray, table: np.ndarray) -> np.
     return _OF_TWO[where_zero](b, c) ^ changed
 
 
-def _lop3_builder(modifiers: tuple[str, ...]) -> Operation | None:
-    """`lop3.b32 d, a, b, c, table` and `lop3.or.b32 d|p, a, b, c, table, q`."""
-    match modifiers:
-        case ("b32",):
-            return signature(_lop3, "b32 b32 b32 u32", "b32")
-        case ("and" | "or" as name, "b32"):
-            combine = np.logical_and if name == "and" else np.logical_or
+@form("lop3.b32")
+def _lop3_plain() -> Operation:
+    """`lop3.b32 d, a, b, c, table`"""
+    return signature(_lop3, "b32 b32 b32 u32", "b32")
 
-            def evaluate(
-                a: np.ndarray, b: np.ndarray, c: np.ndarray, table: np.ndarray, q: np.ndarray
-            ) -> tuple[np.ndarray, np.ndarray]:
-                result = _lop3(a, b, c, table)
-                return result, combine(np.not_equal(result, 0), q)
 
-            return signature(evaluate, "b32 b32 b32 u32 pred", "b32 pred")
-    return None
+@form("lop3.(and|or).b32")
+def _lop3_tested(name: str) -> Operation:
+    """`lop3.or.b32 d|p, a, b, c, table, q`"""
+    combine = np.logical_and if name == "and" else np.logical_or
+
+    def evaluate(a, b, c, table, q) -> tuple[np.ndarray, np.ndarray]:
+        result = _lop3(a, b, c, table)
+        return result, combine(np.not_equal(result, 0), q)
+
+    return signature(evaluate, "b32 b32 b32 u32 pred", "b32 pred")
 
 
 # mode -> for n in 0..3, which byte of b:a becomes byte i of the result (PTX ISA 9.0, `prmt`)
@@ -174,32 +174,11 @@ def _permute(a: np.ndarray, b: np.ndarray, selector: np.ndarray) -> np.ndarray:
     return result
 
 
-def _prmt(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"prmt.b32[.({'|'.join(_BYTE_MODES)})]")
+def _prmt(mode: str | None) -> Operation:
     """`prmt`: any four bytes of a and b, by a selector of four nibbles or by a mode."""
-    match modifiers:
-        case ("b32",):
-            return signature(_permute, "b32 b32 u32", "b32")
-        case ("b32", mode) if mode in _BYTE_MODES:
-            place = _BYTE_MODES[mode]
-            selectors = np.array(
-                [sum(place(n, i) << (4 * i) for i in range(4)) for n in range(4)], _U32
-            )
-            return signature(
-                lambda a, b, c: _permute(a, b, selectors[c & _U32(3)]), "b32 b32 u32", "b32"
-            )
-    return None
-
-
-BUILDERS: dict[str, Builder] = {
-    "and": same_type(np.bitwise_and, 2, _LOGIC_TYPES),
-    "or": same_type(np.bitwise_or, 2, _LOGIC_TYPES),
-    "xor": same_type(np.bitwise_xor, 2, _LOGIC_TYPES),
-    "not": same_type(np.invert, 1, _LOGIC_TYPES),
-    "cnot": same_type(_cnot, 1, frozenset(("b16", "b32", "b64"))),
-    "mov": same_type(np.copy, 1, frozenset(TYPES)),
-    "shl": _shl,
-    "shr": _shr,
-    "shf": _shf,
-    "lop3": _lop3_builder,
-    "prmt": _prmt,
-}
+    if mode is None:
+        return signature(_permute, "b32 b32 u32", "b32")
+    place = _BYTE_MODES[mode]
+    selectors = np.array([sum(place(n, i) << (4 * i) for i in range(4)) for n in range(4)], _U32)
+    return signature(lambda a, b, c: _permute(a, b, selectors[c & _U32(3)]), "b32 b32 u32", "b32")

@@ -8,19 +8,21 @@ from collections.abc import Callable
 import numpy as np
 
 from .floats import flush
-from .halves import HALVES, unpack
+from .halves import HALVES, PACKED, unpack
 from .instruction_types import (
     BITS,
+    F16,
     SIGNED,
     TYPES,
+    U16,
     UNSIGNED,
-    Builder,
     Operation,
+    form,
     signature,
 )
-from .rounding import F16, U16, widen_bf16
+from .rounding import widen_bf16
 
-_ORDERED: dict[str, np.ufunc] = {
+ORDERED: dict[str, np.ufunc] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -34,7 +36,6 @@ _COMBINE: dict[str, np.ufunc] = {
     "or": np.logical_or,
     "xor": np.logical_xor,
 }
-_PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
 _FLOATS = frozenset(("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"))
 
 
@@ -62,7 +63,7 @@ def _float_comparison(name: str) -> Callable | None:
     """Ordered comparisons are false where an operand is NaN, unordered ones (`equ` ...) true."""
     if name == "ne":
         return _not_equal
-    return _ORDERED.get(name) or _UNORDERED.get(name)
+    return ORDERED.get(name) or _UNORDERED.get(name)
 
 
 def _flushed(compare: Callable) -> Callable:
@@ -110,49 +111,43 @@ def comparison(name: str, kind: str, ftz: bool = False) -> Callable | None:
             return _flushed(compare) if ftz else compare
         if kind == "f16" and not ftz:
             return compare
-        on_bits = _on_bits(compare, _PACKED.get(kind, kind), frozenset(("ftz",) if ftz else ()))
-        if kind in _PACKED:
+        on_bits = _on_bits(compare, PACKED.get(kind, kind), frozenset(("ftz",) if ftz else ()))
+        if kind in PACKED:
             return lambda a, b: on_bits(unpack(a), unpack(b))
         return on_bits if kind == "bf16" else lambda a, b: on_bits(a.view(U16), b.view(U16))
     if kind in SIGNED:
-        return _ORDERED.get(name)
+        return ORDERED.get(name)
     if kind in UNSIGNED:
-        return _ORDERED.get(_UNSIGNED_NAMES.get(name, name))
+        return ORDERED.get(_UNSIGNED_NAMES.get(name, name))
     if kind in BITS and name in ("eq", "ne"):
-        return _ORDERED[name]
+        return ORDERED[name]
     return None
 
 
-def _parse(modifiers: tuple[str, ...], types: int) -> tuple[Callable, np.ufunc | None] | None:
-    """The comparison and the Boolean operation of `cmp{.boolop}{.ftz}` before `types` types."""
-    names = [m for m in modifiers[:-types] if m != "ftz"]
-    compare = (
-        comparison(names[0], modifiers[-1], "ftz" in modifiers) if len(names) in (1, 2) else None
-    )
-    if compare is None or (len(names) == 2 and names[1] not in _COMBINE):
-        return None
-    return compare, _COMBINE[names[1]] if len(names) == 2 else None
+_NAMES = "|".join((*ORDERED, *_UNORDERED, *_UNSIGNED_NAMES))
+_TESTS = f"({_NAMES})[.({'|'.join(_COMBINE)})][.ftz]"
+_KINDS = "|".join(TYPES)
 
 
-def _setp(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"setp.{_TESTS}.({_KINDS})")
+def _setp(name: str, boolean: str | None, ftz: str | None, kind: str) -> Operation | None:
     """`setp`: compare, combine with a predicate, and give the result and its negation.
 
     For packed operands the two predicates are those of the lower and the upper halves.
     """
-    parsed = _parse(modifiers, 1)
-    if parsed is None:
+    compare = comparison(name, kind, bool(ftz))
+    if compare is None:
         return None
-    compare, combine = parsed
-    kind = modifiers[-1]
 
     def both(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         holds = compare(a, b)
-        if kind in _PACKED:
+        if kind in PACKED:
             return holds[..., 0].copy(), holds[..., 1].copy()
         return holds, np.logical_not(holds)
 
-    if combine is None:
+    if boolean is None:
         return signature(both, f"{kind} {kind}", "pred pred")
+    combine = _COMBINE[boolean]
 
     def combined(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p, q = both(a, b)
@@ -174,28 +169,27 @@ _SET_RESULTS = {
 _TRUE_BITS = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 
 
-def _set(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"set.{_TESTS}.({_KINDS}).({_KINDS})")
+def _set(name: str, boolean: str | None, ftz: str | None, to: str, kind: str) -> Operation | None:
     """`set`: the comparison as a number, 1.0 for floats and all ones for integers."""
-    if len(modifiers) < 3 or modifiers[-2] not in _SET_RESULTS.get(modifiers[-1], ()):
+    compare = comparison(name, kind, bool(ftz))
+    if compare is None or to not in _SET_RESULTS.get(kind, ()):
         return None
-    parsed = _parse(modifiers, 2)
-    if parsed is None:
-        return None
-    compare, combine = parsed
-    to, kind = modifiers[-2:]
-    dtype = TYPES[_PACKED.get(to, to)]
+    dtype = TYPES[PACKED.get(to, to)]
     bits = np.dtype(f"u{dtype.itemsize}")
-    true = bits.type(_TRUE_BITS.get(_PACKED.get(to, to), (1 << 8 * dtype.itemsize) - 1))
+    true = bits.type(_TRUE_BITS.get(PACKED.get(to, to), (1 << 8 * dtype.itemsize) - 1))
 
     def number(holds: np.ndarray) -> np.ndarray:
         marks = np.multiply(holds, true, dtype=bits)
-        return marks.view(np.uint32)[..., 0] if to in _PACKED else marks.view(dtype)
+        return marks.view(np.uint32)[..., 0] if to in PACKED else marks.view(dtype)
 
-    if combine is None:
+    if boolean is None:
         return signature(lambda a, b: number(compare(a, b)), f"{kind} {kind}", to)
 
+    combine = _COMBINE[boolean]
+
     def combined(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return number(combine(compare(a, b), c[..., np.newaxis] if to in _PACKED else c))
+        return number(combine(compare(a, b), c[..., np.newaxis] if to in PACKED else c))
 
     return signature(combined, f"{kind} {kind} pred", to)
 
@@ -215,36 +209,23 @@ def select(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def _selp(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"selp.({_KINDS})")
+def _selp(kind: str) -> Operation | None:
     """`selp`: a where the predicate holds, b elsewhere."""
-    if len(modifiers) != 1 or modifiers[0] not in TYPES or modifiers[0] == "pred":
+    if kind == "pred":
         return None
-    (kind,) = modifiers
     dtype = TYPES[kind]
     return signature(lambda a, b, c: select(c, a, b).view(dtype), f"{kind} {kind} pred", kind)
 
 
-def _slct(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"slct.({_KINDS}).(s32|f32)", f"slct.ftz.({_KINDS}).f32")
+def _slct(kind: str, test: str = "ftz") -> Operation | None:
     """`slct`: a where c >= 0, b elsewhere (also where c is NaN)."""
-    match modifiers:
-        case (kind, "s32" | "f32" as test) | ("ftz", kind, "f32" as test) if kind in TYPES:
-            pass
-        case _:
-            return None
-    if kind in _PACKED or TYPES[kind].itemsize == 1:
+    if kind in PACKED or TYPES[kind].itemsize == 1:
         return None
-    dtype, zero = TYPES[kind], TYPES[test].type(0)
+    dtype = TYPES[kind]
     # A negative subnormal counts as -0 when flushed, and -0 >= 0.
     least = np.float32(-(2.0**-126))
-    holds = (lambda c: c > least) if modifiers[0] == "ftz" else (lambda c: c >= zero)
-    return signature(
-        lambda a, b, c: select(holds(c), a, b).view(dtype), f"{kind} {kind} {test}", kind
-    )
-
-
-BUILDERS: dict[str, Builder] = {
-    "setp": _setp,
-    "set": _set,
-    "selp": _selp,
-    "slct": _slct,
-}
+    holds = (lambda c: c > least) if test == "ftz" else (lambda c: c >= 0)
+    types = f"{kind} {kind} {test if test != 'ftz' else 'f32'}"
+    return signature(lambda a, b, c: select(holds(c), a, b).view(dtype), types, kind)

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
-from .conversions_packed import packed
 from .floats import canonical, flush, saturated
-from .halves import (
-    HALVES,
-    clamp,
-    narrow_to_bf16,
-    narrow_to_f16,
-    relu,
-    widen_f16,
-)
+from .halves import HALVES, clamp, narrow_to_bf16, narrow_to_f16, relu, widen_f16
 from .instruction_types import (
+    F32,
+    F64,
     FLOATS,
-    SIGNED,
+    I64,
+    INTEGER,
+    INTEGERS,
     TYPES,
-    UNSIGNED,
-    Builder,
+    U16,
+    U64,
     Operation,
-    first_of,
+    form,
     signature,
 )
 from .integers import saturate
-from .rounding import (
-    F32,
-    F64,
-    FORMATS,
-    I64,
-    MODES,
-    U16,
-    U64,
-    Format,
-    encode,
-    step,
-    to_odd,
-    two_sum,
-    widen_bf16,
-)
+from .rounding import FORMATS, MODES, Format, encode, step, to_odd, two_sum, widen_bf16
 
-_INTEGERS = SIGNED | UNSIGNED
 _TO_INTEGER: dict[str, np.ufunc] = {
     "rni": np.rint,
     "rzi": np.trunc,
@@ -102,25 +84,17 @@ def float_to_integer(rounding: str, to: str, source: str) -> Callable:
     return convert
 
 
-def _integer_to_integer(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"cvt[.sat].({INTEGER}).({INTEGER})")
+def _integer_to_integer(sat: str | None, to: str, source: str) -> Operation:
     """Truncates or extends; with `.sat` clamps to the destination's range."""
-    match modifiers:
-        case (to, source) if to in _INTEGERS and source in _INTEGERS:
-            dtype = TYPES[to]
-            return signature(lambda a: a.astype(dtype), source, to)
-        case ("sat", to, source) if to in _INTEGERS and source in _INTEGERS:
-            return signature(lambda a: saturate(a, to), source, to)
-    return None
+    dtype = TYPES[to]
+    return signature((lambda a: saturate(a, to)) if sat else lambda a: a.astype(dtype), source, to)
 
 
-def _float_to_integer(modifiers: tuple[str, ...]) -> Operation | None:
-    *flags, to, source = modifiers
-    if to not in _INTEGERS or source not in FLOATS or not flags or flags[0] not in _TO_INTEGER:
-        return None
-    if not set(flags[1:]) <= {"ftz", "sat"}:
-        return None
-    convert = float_to_integer(flags[0], to, source)
-    if "ftz" in flags and source == "f32" and flags[0] in ("rmi", "rpi"):
+@form(f"cvt.({'|'.join(_TO_INTEGER)})[.ftz][.sat].({INTEGER}).({'|'.join(FLOATS)})")
+def _float_to_integer(rounding: str, ftz, sat, to: str, source: str) -> Operation:
+    convert = float_to_integer(rounding, to, source)
+    if ftz and source == "f32" and rounding in ("rmi", "rpi"):
         # Only rounding away from zero tells a subnormal from a zero.
         return signature(lambda a: convert(flush(a)), source, to)
     return signature(convert, source, to)
@@ -161,7 +135,7 @@ def _rounded_to_float(to: str, source: str, mode: str, ftz: bool) -> Callable:
     }
     if mode == "rn" and (to, source) in quick:
         return quick[to, source]
-    if mode == "rn" and to == "f32" and source in _INTEGERS:
+    if mode == "rn" and to == "f32" and source in INTEGERS:
         return lambda a: a.astype(F32)  # one correct rounding, also of 64 bits
     widen, dtype, form = _to_double(source), TYPES[to], FORMATS[to]
     if source == "f64":
@@ -200,13 +174,17 @@ def _saturate_float(kind: str) -> Callable:
     return lambda a: clamp(a.view(U16), HALVES[kind]).view(TYPES[kind])
 
 
-def _to_float(modifiers: tuple[str, ...]) -> Operation | None:
+@form("cvt.f32.f32")
+def _copy() -> Operation:
+    return signature(np.copy, "f32", "f32")  # also of a NaN (seen on an H200)
+
+
+@form("cvt.(*.*)")
+def _to_float(words: str) -> Operation | None:
     """Integers and floats to a float type, rounded as the first modifier says."""
-    *flags, to, source = modifiers
-    if to not in FLOATS or source not in FLOATS | _INTEGERS:
+    *flags, to, source = words.split(".")
+    if to not in FLOATS or source not in FLOATS | INTEGERS:
         return None
-    if modifiers == ("f32", "f32"):
-        return signature(np.copy, "f32", "f32")  # also of a NaN (seen on an H200)
     mode = flags[0] if flags and flags[0] in MODES else "rn"
     if flags and flags[0] in _TO_INTEGER:
         if to != source:
@@ -228,24 +206,4 @@ def _to_float(modifiers: tuple[str, ...]) -> Operation | None:
 
 
 def _chain(steps: list[Callable]) -> Callable:
-    if len(steps) == 1:
-        return steps[0]
-    if len(steps) == 2:
-        first, second = steps
-        return lambda a: second(first(a))
-
-    def evaluate(a: np.ndarray) -> np.ndarray:
-        for one in steps:
-            a = one(a)
-        return a
-
-    return evaluate
-
-
-def _cvt(modifiers: tuple[str, ...]) -> Operation | None:
-    if len(modifiers) < 2:
-        return None
-    return first_of(_integer_to_integer, _float_to_integer, _to_float, packed)(modifiers)
-
-
-BUILDERS: dict[str, Builder] = {"cvt": _cvt}
+    return functools.reduce(lambda first, second: lambda a: second(first(a)), steps)

@@ -8,58 +8,52 @@ from collections.abc import Callable
 import numpy as np
 
 from .floats import flush
-from .halves import (
-    HALVES,
-    narrow_to_bf16,
-    narrow_to_f16,
-    pack,
-    relu,
-    unpack,
-)
-from .instruction_types import Operation, signature
-from .rounding import F64, FORMATS, U16, U32, encode
+from .halves import HALVES, narrow_to_bf16, narrow_to_f16, pack, relu, unpack
+from .instruction_types import F64, U16, U32, Operation, form, signature
+from .rounding import FORMATS, encode
 
 _16 = np.uint32(16)
 _NAN_TF32 = np.uint32(0x7FFFE000)
 
 
-def _pair(kind: str, flags: list[str]) -> Callable:
+@form("cvt.(rn|rz)[.ftz][.relu].(f16x2|bf16x2).f32")
+def _pair(mode: str, ftz: str | None, relu_too: str | None, kind: str) -> Operation:
     """`cvt.rn.f16x2.f32 d, a, b`: a goes to the upper half, b to the lower."""
     half = HALVES[kind.removesuffix("x2")]
-    form = FORMATS[half.name]
     nearest = narrow_to_bf16 if half.name == "bf16" else lambda a: narrow_to_f16(a).view(U16)
 
     def convert(a: np.ndarray) -> np.ndarray:
-        if "ftz" in flags:
+        if ftz:
             a = flush(a)
-        bits = nearest(a) if "rn" in flags else encode(a.astype(F64), form, "rz")
-        return relu(bits, half) if "relu" in flags else bits
+        bits = nearest(a) if mode == "rn" else encode(a.astype(F64), FORMATS[half.name], "rz")
+        return relu(bits, half) if relu_too else bits
 
-    return lambda a, b: convert(a).astype(U32) << _16 | convert(b)
+    return signature(lambda a, b: convert(a).astype(U32) << _16 | convert(b), "f32 f32", kind)
 
 
-def _tf32(flags: list[str]) -> Callable:
+@form("cvt.(rna|rn|rz)[.satfinite][.relu].tf32.f32")
+def _tf32(mode: str, satfinite: str | None, relu_too: str | None) -> Operation:
     """f32 with 10 bits of fraction; `rna` rounds halves away from zero."""
 
     def convert(a: np.ndarray) -> np.ndarray:
         bits = a.view(U32)
-        if "rna" in flags:
+        if mode == "rna":
             rounded = bits + np.uint32(0x1000)
-        elif "rn" in flags:
+        elif mode == "rn":
             rounded = bits + ((bits >> np.uint32(13) & np.uint32(1)) + np.uint32(0xFFF))
         else:
             rounded = bits
         finite = np.isfinite(a)
         rounded = np.where(finite, rounded, bits) & np.uint32(0xFFFFE000)
-        if "satfinite" in flags:
+        if satfinite:
             beyond = np.greater_equal(rounded & np.uint32(0x7FFFFFFF), np.uint32(0x7F800000))
             rounded = np.where(beyond, rounded - np.uint32(0x2000), rounded)
-        if "relu" in flags:
+        if relu_too:
             rounded = np.where(np.signbit(a), np.uint32(0), rounded)
         # Seen on an H200: rna cuts a NaN like any number, the others give one NaN.
-        return rounded if "rna" in flags else np.where(np.isnan(a), _NAN_TF32, rounded)
+        return rounded if mode == "rna" else np.where(np.isnan(a), _NAN_TF32, rounded)
 
-    return convert
+    return signature(convert, "f32", "tf32")
 
 
 def _values_of_byte(fraction_bits: int, bias: int) -> np.ndarray:
@@ -98,45 +92,42 @@ def _to_byte(kind: str, relu_too: bool) -> Callable:
     return convert
 
 
-def _byte_pair(modifiers: tuple[str, ...]) -> Operation | None:
-    match modifiers:
-        case ("rn", "satfinite", *flags, kind, source) if kind in _BYTE_FORMATS:
-            if flags not in ([], ["relu"]):
-                return None
-            convert = _to_byte(kind, bool(flags))
-            if source == "f32":
-
-                def join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-                    upper = convert(a.astype(F64)).astype(U16) << np.uint16(8)
-                    return upper | convert(b.astype(F64))
-
-                return signature(join, "f32 f32", "b16")
-            if source in ("f16x2", "bf16x2"):
-                widen = HALVES[source.removesuffix("x2")].widen
-
-                def join_pair(a: np.ndarray) -> np.ndarray:
-                    return np.ascontiguousarray(convert(widen(unpack(a)))).view(U16)[..., 0]
-
-                return signature(join_pair, source, "b16")
-        case ("rn", *flags, "f16x2", kind) if kind in _BYTE_FORMATS and flags in ([], ["relu"]):
-            values = _BYTE_FORMATS[kind][1]
-            half = HALVES["f16"]
-
-            def split(a: np.ndarray) -> np.ndarray:
-                codes = np.ascontiguousarray(a)[..., np.newaxis].view(np.uint8)
-                bits = encode(values[codes], FORMATS["f16"])
-                return pack(relu(bits, half) if flags else bits)
-
-            return signature(split, "b16", "f16x2")
-    return None
+_BYTES = "|".join(_BYTE_FORMATS)
 
 
-_NARROW = {"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, "s2": 2}
+@form(f"cvt.rn.satfinite[.relu].({_BYTES}).(f32|f16x2|bf16x2)")
+def _to_bytes(relu_too: str | None, kind: str, source: str) -> Operation:
+    convert = _to_byte(kind, bool(relu_too))
+    if source == "f32":
+
+        def join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            upper = convert(a.astype(F64)).astype(U16) << np.uint16(8)
+            return upper | convert(b.astype(F64))
+
+        return signature(join, "f32 f32", "b16")
+    widen = HALVES[source.removesuffix("x2")].widen
+
+    def join_pair(a: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(convert(widen(unpack(a)))).view(U16)[..., 0]
+
+    return signature(join_pair, source, "b16")
+
+
+@form(f"cvt.rn[.relu].f16x2.({_BYTES})")
+def _from_bytes(relu_too: str | None, kind: str) -> Operation:
+    values, half = _BYTE_FORMATS[kind][1], HALVES["f16"]
+
+    def split(a: np.ndarray) -> np.ndarray:
+        codes = np.ascontiguousarray(a)[..., np.newaxis].view(np.uint8)
+        bits = encode(values[codes], FORMATS["f16"])
+        return pack(relu(bits, half) if relu_too else bits)
+
+    return signature(split, "b16", "f16x2")
 
 
 def _clamp_to(kind: str) -> Callable:
     """32-bit integers clamped to a narrow type, as the low bits of uint32."""
-    bits = _NARROW[kind]
+    bits = int(kind[1:])
     low, high = (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     mask = np.uint32(2**bits - 1)
 
@@ -146,30 +137,11 @@ def _clamp_to(kind: str) -> Callable:
     return clamp
 
 
-def _integer_pack(modifiers: tuple[str, ...]) -> Operation | None:
+@form("cvt.pack.sat.(u16|s16).s32", "cvt.pack.sat.(u8|s8|u4|s4|u2|s2).s32.(b32)")
+def _integer_pack(kind: str, below: str | None = None) -> Operation:
     """`cvt.pack.sat`: a above b, below what there is of c."""
-    match modifiers:
-        case ("pack", "sat", "u16" | "s16" as kind, "s32"):
-            clamp = _clamp_to(kind)
-            return signature(lambda a, b: clamp(a) << _16 | clamp(b), "s32 s32", "b32")
-        case ("pack", "sat", kind, "s32", "b32") if _NARROW.get(kind, 16) < 16:
-            clamp, bits = _clamp_to(kind), np.uint32(_NARROW[kind])
-            both = np.uint32(2 * _NARROW[kind])
-            return signature(
-                lambda a, b, c: c << both | clamp(a) << bits | clamp(b), "s32 s32 b32", "b32"
-            )
-    return None
-
-
-def packed(modifiers: tuple[str, ...]) -> Operation | None:
-    """The builder of every `cvt` form whose result is packed or has no plain type."""
-    *flags, to, source = modifiers
-    if to in ("f16x2", "bf16x2") and source == "f32":
-        if flags[:1] in (["rn"], ["rz"]) and set(flags[1:]) <= {"relu", "ftz"}:
-            return signature(_pair(to, flags), "f32 f32", to)
-        return None
-    if to == "tf32" and source == "f32":
-        if flags[:1] in (["rna"], ["rn"], ["rz"]) and set(flags[1:]) <= {"relu", "satfinite"}:
-            return signature(_tf32(flags), "f32", "tf32")
-        return None
-    return _byte_pair(modifiers) or _integer_pack(modifiers)
+    clamp, bits = _clamp_to(kind), np.uint32(kind[1:])
+    if below is None:
+        return signature(lambda a, b: clamp(a) << bits | clamp(b), "s32 s32", "b32")
+    both = bits * np.uint32(2)
+    return signature(lambda a, b, c: c << both | clamp(a) << bits | clamp(b), "s32 s32 b32", "b32")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .rounding import F32, F64, FORMATS, U32, encode, to_odd, two_sum
+from .instruction_types import F32, F64, U32
+from .rounding import FORMATS, encode, to_odd, two_sum
 
 _SMALL = 2.0**-126
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .instruction_types import Builder, Operation, first_of, signature
-from .rounding import F64, I64, MODES, U64, step, to_odd, two_sum
+from .instruction_types import F64, I64, U64, Operation, form, uniform
+from .rounding import MODE, step, to_odd, two_sum
 
 _SPLITTER = 2.0**27 + 1
 _SMALLEST, _LARGEST = 2.0**-300, 2.0**300
@@ -237,57 +237,29 @@ _ARITHMETIC: dict[str, tuple[Callable[[str], Callable], int, int]] = {
     "sub": (lambda mode: _sum(mode, -1.0), 2, 1),
     "mul": (_mul, 2, 1),
     "fma": (fused_multiply_add, 3, 2),
+    "mad": (fused_multiply_add, 3, 2),
     "div": (_div, 2, 0),
     "rcp": (_rcp, 1, 0),
     "sqrt": (_sqrt, 1, 0),
 }
 
 
-def _builder(opcode: str) -> Builder:
+@form(f"(add|sub|mul)[.({MODE})].f64", f"(fma|mad|div|rcp|sqrt).({MODE}).f64")
+def _arithmetic(opcode: str, mode: str | None) -> Operation:
     make, operands, flops = _ARITHMETIC[opcode]
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        match modifiers:
-            case ("f64",) if opcode in ("add", "sub", "mul"):
-                mode = "rn"
-            case (mode, "f64") if mode in MODES:
-                pass
-            case _:
-                return None
-        return signature(make(mode), " ".join(["f64"] * operands), "f64", flops=flops)
-
-    return build
+    return uniform(make(mode or "rn"), "f64", operands, flops=flops)
 
 
-def _high_words(compute: Callable) -> Callable:
-    """`approx.ftz.f64`: reads and writes the upper 32 bits only, subnormals flushed."""
-    upper = np.int64(-(1 << 32))
-
-    def cut(a: np.ndarray) -> np.ndarray:
-        a = (a.view(I64) & upper).view(F64)
-        return np.where(np.absolute(a) < 2.0**-1022, np.copysign(0.0, a), a)
-
-    return lambda a: cut(compute(cut(a)))
+def _upper_word(a: np.ndarray) -> np.ndarray:
+    """The number that the upper 32 bits give, subnormals flushed."""
+    a = (a.view(I64) & np.int64(-(1 << 32))).view(F64)
+    return np.where(np.absolute(a) < 2.0**-1022, np.copysign(0.0, a), a)
 
 
-def _approximate(compute: Callable) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        if modifiers == ("approx", "ftz", "f64"):
-            return signature(_high_words(compute), "f64", "f64")
-        if modifiers == ("approx", "f64"):
-            return signature(compute, "f64", "f64")
-        return None
-
-    return build
-
-
-def _rsqrt(a: np.ndarray) -> np.ndarray:
-    return 1.0 / np.sqrt(a)
-
-
-BUILDERS: dict[str, Builder] = {
-    **{opcode: _builder(opcode) for opcode in _ARITHMETIC},
-    "mad": _builder("fma"),
-    "rcp": first_of(_builder("rcp"), _approximate(np.reciprocal)),
-    "rsqrt": _approximate(_rsqrt),
-}
+@form("(rcp|rsqrt).approx[.ftz].f64")
+def _approximate(opcode: str, ftz: str | None) -> Operation:
+    """`approx.ftz.f64` reads and writes the upper 32 bits only."""
+    compute = np.reciprocal if opcode == "rcp" else lambda a: 1.0 / np.sqrt(a)
+    if ftz:
+        return uniform(lambda a: _upper_word(compute(_upper_word(a))), "f64", 1)
+    return uniform(compute, "f64", 1)

@@ -15,21 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from .directed import DIRECTED
-from .instruction_types import Builder, Operation, first_of, signature
-from .rounding import (
-    F32,
-    F64,
-    FORMATS,
-    I64,
-    MODES,
-    U32,
-    U64,
-    encode,
-    to_odd,
-    two_sum,
-)
+from .instruction_types import F32, F64, I32, I64, U32, U64, Operation, form, uniform
+from .rounding import FORMATS, MODE, encode, to_odd, two_sum
 
-I32 = np.dtype(np.int32)
 NAN = np.uint32(0x7FFFFFFF).view(F32)
 TINY = 2.0**-126  # the smallest normal f32
 _ABOVE_TINY = TINY * (1 + 2.0**-23)
@@ -229,47 +217,22 @@ _ARITHMETIC: dict[str, tuple[Callable, Callable, int, int]] = {
 }
 
 
-def _arithmetic(opcode: str) -> Builder:
+@form(f"(add|sub|mul)[.({MODE})][.ftz][.sat].f32", f"(fma|mad|div).({MODE})[.ftz][.sat].f32")
+def _arithmetic(opcode: str, mode: str | None, ftz: str | None, sat: str | None) -> Operation:
+    opcode = "fma" if opcode == "mad" else opcode
     plain, with_ftz, operands, flops = _ARITHMETIC[opcode]
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        *flags, kind = modifiers
-        if kind != "f32":
-            return None
-        mode = "rn"
-        if flags and flags[0] in MODES:
-            mode = flags.pop(0)
-        elif opcode in ("div", "fma"):
-            return None
-        if flags not in ([], ["ftz"], ["sat"], ["ftz", "sat"]):
-            return None
-        if mode == "rn":
-            evaluate = with_ftz if "ftz" in flags else plain
-        else:
-            evaluate = DIRECTED[opcode](mode, "ftz" in flags)
-            if "ftz" in flags:
-                evaluate = flushing_inputs(evaluate)
-        if "sat" in flags:
-            unclamped = evaluate
-            evaluate = lambda *inputs: saturated(unclamped(*inputs))  # noqa: E731
-        return signature(evaluate, " ".join(["f32"] * operands), "f32", flops=flops)
-
-    return build
+    evaluate = with_ftz if ftz else plain
+    if mode not in (None, "rn"):
+        evaluate = DIRECTED[opcode](mode, bool(ftz))
+        if ftz:
+            evaluate = flushing_inputs(evaluate)
+    unclamped = evaluate
+    if sat:
+        evaluate = lambda *inputs: saturated(unclamped(*inputs))  # noqa: E731
+    return uniform(evaluate, "f32", operands, flops=flops)
 
 
-def _approximate_div(modifiers: tuple[str, ...]) -> Operation | None:
-    match modifiers:
-        case ("approx" | "full" as method, *flags, "f32") if flags in ([], ["ftz"]):
-            evaluate = _divide_approximately if method == "approx" else _canonical_of(np.divide)
-            return signature(flushing(evaluate) if flags else evaluate, "f32 f32", "f32")
-    return None
-
-
-BUILDERS: dict[str, Builder] = {
-    "add": _arithmetic("add"),
-    "sub": _arithmetic("sub"),
-    "mul": _arithmetic("mul"),
-    "fma": _arithmetic("fma"),
-    "mad": _arithmetic("fma"),
-    "div": first_of(_arithmetic("div"), _approximate_div),
-}
+@form("div.(approx|full)[.ftz].f32")
+def _approximate_div(method: str, ftz: str | None) -> Operation:
+    evaluate = _divide_approximately if method == "approx" else _canonical_of(np.divide)
+    return uniform(flushing(evaluate) if ftz else evaluate, "f32", 2)

@@ -13,8 +13,8 @@ import numpy as np
 
 from .directed import DIRECTED
 from .floats import canonical, flush, flushing
-from .instruction_types import Builder, Operation, signature
-from .rounding import F32, F64, FORMATS, MODES, U32, U64, encode
+from .instruction_types import F32, F64, TYPES, U32, U64, Operation, form, signature, uniform
+from .rounding import FORMATS, MODE, encode
 
 _BITS = {F32: U32, F64: U64}
 
@@ -54,132 +54,98 @@ _APPROXIMATE: dict[str, Callable] = {
 }
 
 
-def _function(opcode: str) -> Builder:
-    approximate = _APPROXIMATE[opcode]
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`opcode.approx{.ftz}.f32`, and `rcp` and `sqrt` with a rounding mode."""
-        match modifiers:
-            case ("approx", *flags, "f32") if flags in ([], ["ftz"]):
-                evaluate = approximate
-            case (mode, *flags, "f32") if flags in ([], ["ftz"]) and mode in MODES:
-                if opcode not in ("rcp", "sqrt"):
-                    return None
-                evaluate = approximate if mode == "rn" else DIRECTED[opcode](mode, bool(flags))
-            case _:
-                return None
-        return signature(flushing(evaluate) if flags else evaluate, "f32", "f32")
-
-    return build
+@form(
+    f"({'|'.join(_APPROXIMATE)}).(approx)[.ftz].f32",
+    f"(rcp|sqrt).({MODE})[.ftz].f32",
+)
+def _function(opcode: str, mode: str, ftz: str | None) -> Operation:
+    evaluate = _APPROXIMATE[opcode]
+    if mode not in ("approx", "rn"):
+        evaluate = DIRECTED[opcode](mode, bool(ftz))
+    return uniform(flushing(evaluate) if ftz else evaluate, "f32", 1)
 
 
-def _abs(modifiers: tuple[str, ...]) -> Operation | None:
-    match modifiers:
-        case ("f32",):
-            return signature(lambda a: canonical(np.absolute(a)), "f32", "f32")
-        case ("ftz", "f32"):
-            return signature(lambda a: flush(canonical(np.absolute(a))), "f32", "f32")
-        case ("f64",):
-            return signature(np.absolute, "f64", "f64")
-    return None
+_SIGN = {"abs": np.absolute, "neg": np.negative}
 
 
-def _neg(modifiers: tuple[str, ...]) -> Operation | None:
-    match modifiers:
-        case ("f32",):
-            return signature(lambda a: canonical(np.negative(a)), "f32", "f32")
-        case ("ftz", "f32"):
-            return signature(lambda a: flush(canonical(np.negative(a))), "f32", "f32")
-        case ("f64",):
-            return signature(np.negative, "f64", "f64")
-    return None
+@form("(abs|neg).f64")
+def _sign_f64(opcode: str) -> Operation:
+    return uniform(_SIGN[opcode], "f64", 1)
 
 
-def _min_max(opcode: str) -> Builder:
+@form("(abs|neg)[.ftz].f32")
+def _sign_f32(opcode: str, ftz: str | None) -> Operation:
+    change = _SIGN[opcode]
+    if ftz:
+        return uniform(lambda a: flush(canonical(change(a))), "f32", 1)
+    return uniform(lambda a: canonical(change(a)), "f32", 1)
+
+
+def _extremum(opcode: str, nan: bool) -> Callable:
+    """min or max of f32 or f64, by IEEE 754-2008 but for -0 < +0; `nan`: a NaN wins."""
     pick, zero = {
         "min": (np.minimum, np.bitwise_or),
         "max": (np.maximum, np.bitwise_and),
     }[opcode]
 
-    def plain(nan: bool) -> Callable:
-        def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            result = pick(a, b)
-            magnitudes = np.absolute(result)
-            smallest = magnitudes.item(magnitudes.argmin())
-            if smallest > 0:
-                return result
-            if smallest != smallest:
-                if not nan:  # not `fmin`, which treats a signalling NaN now this way, now that
-                    result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
-                if result.dtype == F32:
-                    result = canonical(result)
-            bits = _BITS[result.dtype]
-            zeros = np.equal(a, 0) & np.equal(b, 0)  # NumPy takes -0 and +0 as equal
-            if np.count_nonzero(zeros):
-                np.copyto(result.view(bits), zero(a.view(bits), b.view(bits)), where=zeros)
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        result = pick(a, b)
+        magnitudes = np.absolute(result)
+        smallest = magnitudes.item(magnitudes.argmin())
+        if smallest > 0:
             return result
+        if smallest != smallest:
+            if not nan:  # not `fmin`, which treats a signalling NaN now this way, now that
+                result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
+            if result.dtype == F32:
+                result = canonical(result)
+        bits = _BITS[result.dtype]
+        zeros = np.equal(a, 0) & np.equal(b, 0)  # NumPy takes -0 and +0 as equal
+        if np.count_nonzero(zeros):
+            np.copyto(result.view(bits), zero(a.view(bits), b.view(bits)), where=zeros)
+        return result
 
-        return evaluate
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`min` and `max` with `.ftz`, `.NaN` and `.xorsign.abs` (PTX ISA 9.0, `min`, `max`)."""
-        *flags, kind = modifiers
-        if kind == "f64" and not flags:
-            return signature(plain(False), "f64 f64", "f64")
-        rest = [flag for flag in flags if flag not in ("ftz", "NaN")]
-        if kind != "f32" or rest not in ([], ["xorsign", "abs"]):
-            return None
-        evaluate = plain("NaN" in flags)
-        if rest:
-            unsigned = evaluate
-
-            def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-                result = unsigned(np.absolute(a), np.absolute(b))
-                signs = (a.view(U32) ^ b.view(U32)) & np.uint32(1 << 31)
-                return canonical((result.view(U32) | signs).view(F32))
-
-        if "ftz" in flags:
-            unflushed = evaluate
-            # Flushing keeps the order, so that flushing the result is enough.
-            evaluate = lambda a, b: flush(unflushed(a, b))  # noqa: E731
-        return signature(evaluate, "f32 f32", "f32")
-
-    return build
+    return evaluate
 
 
-def _copysign(modifiers: tuple[str, ...]) -> Operation | None:
+@form("(min|max).f64")
+def _min_max_f64(opcode: str) -> Operation:
+    return uniform(_extremum(opcode, False), "f64", 2)
+
+
+@form("(min|max)[.ftz][.NaN][.xorsign.abs].f32")
+def _min_max_f32(opcode: str, ftz: str | None, nan: str | None, signs: str | None) -> Operation:
+    """`min` and `max` with `.ftz`, `.NaN` and `.xorsign.abs` (PTX ISA 9.0, `min`, `max`)."""
+    pick = _extremum(opcode, bool(nan))
+
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        result = pick(np.absolute(a), np.absolute(b)) if signs else pick(a, b)
+        if signs:
+            sign = (a.view(U32) ^ b.view(U32)) & np.uint32(1 << 31)
+            result = canonical((result.view(U32) | sign).view(F32))
+        # Flushing keeps the order, so that flushing the result is enough.
+        return flush(result) if ftz else result
+
+    return uniform(evaluate if ftz or signs else pick, "f32", 2)
+
+
+@form("copysign.(f32|f64)")
+def _copysign(kind: str) -> Operation:
     """`copysign`: the sign of a on the magnitude of b."""
-    match modifiers:
-        case ("f32" | "f64" as kind,):
-            return signature(lambda a, b: np.copysign(b, a), f"{kind} {kind}", kind)
-    return None
+    return uniform(lambda a, b: np.copysign(b, a), kind, 2)
 
 
-def _testp(modifiers: tuple[str, ...]) -> Operation | None:
+@form("testp.(finite|infinite|number|notanumber|normal|subnormal).(f32|f64)")
+def _testp(prop: str, kind: str) -> Operation:
     """`testp`: is the operand finite, infinite, a number, no number, normal or subnormal."""
-    match modifiers:
-        case (prop, "f32" | "f64" as kind):
-            tiny = np.finfo(np.float32 if kind == "f32" else np.float64).tiny
-            tests: dict[str, Callable] = {
-                "finite": np.isfinite,
-                "infinite": np.isinf,
-                "number": lambda a: ~np.isnan(a),
-                "notanumber": np.isnan,
-                # zero counts as normal (seen on an H200)
-                "normal": lambda a: np.isfinite(a) & ((np.absolute(a) >= tiny) | (a == 0)),
-                "subnormal": lambda a: (a != 0) & (np.absolute(a) < tiny),
-            }
-            if prop in tests:
-                return signature(tests[prop], kind, "pred")
-    return None
-
-
-BUILDERS: dict[str, Builder] = {
-    **{opcode: _function(opcode) for opcode in _APPROXIMATE},
-    "abs": _abs,
-    "neg": _neg,
-    "min": _min_max("min"),
-    "max": _min_max("max"),
-    "copysign": _copysign,
-    "testp": _testp,
-}
+    tiny = np.finfo(TYPES[kind]).tiny
+    tests: dict[str, Callable] = {
+        "finite": np.isfinite,
+        "infinite": np.isinf,
+        "number": lambda a: ~np.isnan(a),
+        "notanumber": np.isnan,
+        # zero counts as normal (seen on an H200)
+        "normal": lambda a: np.isfinite(a) & ((np.absolute(a) >= tiny) | (a == 0)),
+        "subnormal": lambda a: (a != 0) & (np.absolute(a) < tiny),
+    }
+    return signature(tests[prop], kind, "pred")

@@ -13,23 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .floats import canonical
-from .instruction_types import Builder, Operation, signature
-from .rounding import (
-    F16,
-    F32,
-    F64,
-    FORMATS,
-    U16,
-    U32,
-    encode,
-    round_bits_bf16,
-    to_odd,
-    two_sum,
-    widen_bf16,
-)
+from .instruction_types import F16, F32, F64, U16, U32, Operation, form, uniform
+from .rounding import FORMATS, encode, round_bits_bf16, to_odd, two_sum, widen_bf16
 
 _SIGN, _MAGNITUDE, _NAN = np.uint16(0x8000), np.uint16(0x7FFF), np.uint16(0x7FFF)
-_PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
+PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
+_KINDS = "f16|f16x2|bf16|bf16x2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,78 +127,61 @@ _ARITHMETIC: dict[str, tuple[Callable, int, int]] = {
 }
 
 
-def _modified(evaluate: Callable, half: Half, flags: set[str]) -> Callable:
-    """An instruction on bits with `.ftz`, `.sat` and `.relu` around it."""
+def _operation(
+    evaluate: Callable, kind: str, flags: tuple, operands: int, flops: int = 0
+) -> Operation:
+    """An Operation of PTX type `kind` from a function of uint16 bits, with modifiers around it."""
+    half = half_of(kind)
 
     def modified(*inputs: np.ndarray) -> np.ndarray:
-        if "ftz" in flags:
+        if ".ftz" in flags:
             inputs = tuple(_flush(a, half) for a in inputs)
         bits = evaluate(*inputs)
-        if "ftz" in flags:
+        if ".ftz" in flags:
             bits = _flush(bits, half)
-        if "sat" in flags:
+        if ".sat" in flags:
             bits = clamp(bits, half)
-        if "relu" in flags:
+        if ".relu" in flags:
             bits = relu(bits, half)
         return bits
 
-    return modified if flags else evaluate
-
-
-def operation_on(evaluate: Callable, kind: str, operands: int, flops: int = 0) -> Operation:
-    """An Operation of PTX type `kind` from a function of uint16 bits."""
-    if kind in _PACKED:
-        evaluate = on_halves(evaluate)
-        return signature(evaluate, " ".join([kind] * operands), kind, flops=2 * flops)
+    on_bits = modified if any(flags) else evaluate
+    if kind in PACKED:
+        return uniform(on_halves(on_bits), kind, operands, flops=2 * flops)
     if kind == "f16":
-        on_bits = evaluate
-        evaluate = lambda *inputs: on_bits(*[a.view(U16) for a in inputs]).view(F16)  # noqa: E731
-    return signature(evaluate, " ".join([kind] * operands), kind, flops=flops)
+        evaluate_f16 = lambda *inputs: on_bits(*[a.view(U16) for a in inputs]).view(F16)  # noqa: E731
+        return uniform(evaluate_f16, kind, operands, flops=flops)
+    return uniform(on_bits, kind, operands, flops=flops)
 
 
-def _half_of(kind: str) -> Half | None:
-    return HALVES.get(_PACKED.get(kind, kind))
+def half_of(kind: str) -> Half:
+    """The format of a type, or of both halves of a packed one."""
+    return HALVES[PACKED.get(kind, kind)]
 
 
-def _arithmetic(opcode: str) -> Builder:
+@form("(add|sub|mul|fma)[.rn][.ftz][.sat].(f16|f16x2)", "(add|sub|mul)[.rn].(bf16|bf16x2)",
+      "(fma)[.rn][.ftz][.relu].(f16|f16x2)", "(fma)[.rn][.relu].(bf16|bf16x2)")  # fmt: skip
+def _arithmetic(opcode: str, *words: str | None) -> Operation:
     compute, operands, flops = _ARITHMETIC[opcode]
+    _, *flags, kind = words
+    half, ftz = half_of(kind), ".ftz" in flags
 
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`add`, `sub`, `mul`, `fma`: `{.rn}{.ftz}{.sat}` or, for fma, `{.relu}`."""
-        *flags, kind = modifiers
-        half = _half_of(kind)
-        rest = set(flags) - {"rn"}
-        if half is None or not rest <= {"ftz", "sat", "relu"}:
-            return None
-        if ("relu" in rest and opcode != "fma") or (half.name == "bf16" and rest - {"relu"}):
-            return None
+    def evaluate(*inputs: np.ndarray) -> np.ndarray:
+        exact = compute(*[half.widen(a) for a in inputs])
+        return encode(exact, FORMATS[half.name], "rn", ftz)
 
-        ftz = "ftz" in rest
-
-        def evaluate(*inputs: np.ndarray) -> np.ndarray:
-            exact = compute(*[half.widen(a) for a in inputs])
-            return encode(exact, FORMATS[half.name], "rn", ftz)
-
-        return operation_on(_modified(evaluate, half, rest), kind, operands, flops)
-
-    return build
+    return _operation(evaluate, kind, tuple(flags), operands, flops)
 
 
-def _sign(opcode: str) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`abs` and `neg`, with `.ftz` for f16."""
-        *flags, kind = modifiers
-        half = _half_of(kind)
-        if half is None or flags not in ([], ["ftz"]):
-            return None
+@form(f"(abs|neg)[.ftz].({_KINDS})")
+def _sign(opcode: str, ftz: str | None, kind: str) -> Operation:
+    half = half_of(kind)
 
-        def evaluate(bits: np.ndarray) -> np.ndarray:
-            changed = bits & _MAGNITUDE if opcode == "abs" else bits ^ _SIGN
-            return np.where(is_nan(bits, half), _NAN, changed)
+    def evaluate(bits: np.ndarray) -> np.ndarray:
+        changed = bits & _MAGNITUDE if opcode == "abs" else bits ^ _SIGN
+        return np.where(is_nan(bits, half), _NAN, changed)
 
-        return operation_on(_modified(evaluate, half, set(flags)), kind, 1)
-
-    return build
+    return _operation(evaluate, kind, (ftz,), 1)
 
 
 def _ordered(bits: np.ndarray) -> np.ndarray:
@@ -218,35 +190,27 @@ def _ordered(bits: np.ndarray) -> np.ndarray:
     return signed ^ ((signed >> np.int16(15)) & np.int16(0x7FFF))
 
 
-def _min_max(opcode: str) -> Builder:
-    pick = np.minimum if opcode == "min" else np.maximum
+@form(f"(min|max)[.ftz][.NaN][.xorsign.abs].({_KINDS})")
+def _min_max(
+    opcode: str, ftz: str | None, nan: str | None, signs: str | None, kind: str
+) -> Operation:
+    half, pick = half_of(kind), np.minimum if opcode == "min" else np.maximum
 
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`min` and `max` with `.ftz`, `.NaN` and `.xorsign.abs`."""
-        *flags, kind = modifiers
-        half = _half_of(kind)
-        signs = "xorsign" in flags
-        rest = set(flags) - {"NaN", "xorsign", "abs"}
-        if half is None or not rest <= {"ftz"} or signs != ("abs" in flags):
-            return None
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        sign = (a ^ b) & _SIGN
+        if signs:
+            a, b = a & _MAGNITUDE, b & _MAGNITUDE
+        result = _ordered(pick(_ordered(a), _ordered(b)).view(U16)).view(U16)
+        a_nan, b_nan = is_nan(a, half), is_nan(b, half)
+        if nan:
+            result = np.where(a_nan | b_nan, _NAN, result)
+        else:
+            result = np.where(a_nan, b, np.where(b_nan, a, result))
+        if signs:
+            result = result | sign
+        return np.where(is_nan(result, half), _NAN, result)
 
-        def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            sign = (a ^ b) & _SIGN
-            if signs:
-                a, b = a & _MAGNITUDE, b & _MAGNITUDE
-            result = _ordered(pick(_ordered(a), _ordered(b)).view(U16)).view(U16)
-            a_nan, b_nan = is_nan(a, half), is_nan(b, half)
-            if "NaN" in flags:
-                result = np.where(a_nan | b_nan, _NAN, result)
-            else:
-                result = np.where(a_nan, b, np.where(b_nan, a, result))
-            if signs:
-                result = result | sign
-            return np.where(is_nan(result, half), _NAN, result)
-
-        return operation_on(_modified(evaluate, half, rest), kind, 2)
-
-    return build
+    return _operation(evaluate, kind, (ftz,), 2)
 
 
 def _ex2(x: np.ndarray, half: Half, ftz: bool) -> np.ndarray:
@@ -268,33 +232,7 @@ def _tanh(x: np.ndarray, half: Half, ftz: bool) -> np.ndarray:
     return encode(values, FORMATS[half.name], "rz", ftz)
 
 
-def _function(opcode: str) -> Builder:
-    compute = {"ex2": _ex2, "tanh": _tanh}[opcode]
-
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`ex2.approx` and `tanh.approx` (`ex2.approx.ftz` for bf16)."""
-        match modifiers:
-            case ("approx", *flags, kind) if flags in ([], ["ftz"]):
-                half = _half_of(kind)
-            case _:
-                return None
-        if half is None:
-            return None
-
-        def evaluate(bits: np.ndarray) -> np.ndarray:
-            return compute(half.widen(bits), half, bool(flags))
-
-        return operation_on(_modified(evaluate, half, set(flags)), kind, 1)
-
-    return build
-
-
-BUILDERS: dict[str, Builder] = {
-    **{opcode: _arithmetic(opcode) for opcode in _ARITHMETIC},
-    "abs": _sign("abs"),
-    "neg": _sign("neg"),
-    "min": _min_max("min"),
-    "max": _min_max("max"),
-    "ex2": _function("ex2"),
-    "tanh": _function("tanh"),
-}
+@form(f"(ex2|tanh).approx[.ftz].({_KINDS})")
+def _function(opcode: str, ftz: str | None, kind: str) -> Operation:
+    half, compute = half_of(kind), _ex2 if opcode == "ex2" else _tanh
+    return _operation(lambda bits: compute(half.widen(bits), half, bool(ftz)), kind, (ftz,), 1)

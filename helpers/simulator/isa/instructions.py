@@ -7,13 +7,16 @@ an H200 was seen to do.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from . import (
+from . import (  # noqa: F401 (they declare their forms, which are tried in the order of imports)
     bitfields,
     bits,
     comparisons,
     conversions,
+    conversions_packed,
     doubles,
     floats,
     functions,
@@ -21,34 +24,9 @@ from . import (
     integers,
     video,
 )
-from .instruction_types import Builder, Operation, first_of
+from .instruction_types import FORMS, Operation
 
 __all__ = ["Operation", "operation"]
-
-_MODULES = (
-    integers,
-    bits,
-    bitfields,
-    comparisons,
-    floats,
-    doubles,
-    functions,
-    halves,
-    conversions,
-    video,
-)
-
-
-def _table() -> dict[str, Builder]:
-    """opcode -> builder; `add`, say, is in several modules, each with types of its own."""
-    found: dict[str, list[Builder]] = {}
-    for module in _MODULES:
-        for opcode, builder in module.BUILDERS.items():
-            found.setdefault(opcode, []).append(builder)
-    return {opcode: first_of(*builders) for opcode, builders in found.items()}
-
-
-_TABLE = _table()
 
 # Every instruction allocates results of some 100 KB to 1 MB and drops others. glibc returns blocks
 # that large to the system, and each new one costs page faults, several times the arithmetic. Once
@@ -57,11 +35,17 @@ _TABLE = _table()
 np.empty(31 << 20, np.uint8)
 
 
+@cache
 def operation(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
     """The instruction `opcode.modifier.modifier…`, or None if the table has no such instruction.
 
     `fma.rn.ftz.f32` is `operation("fma", ("rn", "ftz", "f32"))`. `setp` has two outputs, the
     predicate and its negation (the `q` of `p|q`), whether or not the program names the second.
     """
-    build = _TABLE.get(opcode)
-    return None if build is None or not modifiers else build(modifiers)
+    name = ".".join((opcode, *modifiers))
+    for pattern, make in FORMS.get(opcode, ()):
+        found = pattern.fullmatch(name)
+        made = make(*found.groups()) if found else None
+        if made is not None:
+            return made
+    return None

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-U16, U32, U64 = np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64)
-I64 = np.dtype(np.int64)
+from .instruction_types import F16, F32, F64, I64, U16, U32
 
 MODES = frozenset(("rn", "rz", "rm", "rp"))
+MODE = "|".join(sorted(MODES))  # for patterns of `form`
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

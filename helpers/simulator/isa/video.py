@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .instruction_types import TYPES, Builder, Operation, signature
+from .comparisons import ORDERED
+from .instruction_types import TYPES, Operation, form, signature
 from .integers import saturate
 
-_KINDS = ("u32", "s32")
+_KIND = "(u32|s32)"
 _I64 = np.int64
 
 _COMBINE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -25,14 +26,8 @@ _COMBINE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "max": np.maximum,
     "avrg": lambda a, b: (a + b + (a + b >= 0)) >> _I64(1),
 }
-_COMPARE: dict[str, np.ufunc] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
+_TEST = f"({'|'.join(ORDERED)})"
+_SECOND = "[.(add|min|max)]"
 
 
 def _finish(exact: np.ndarray, kind: str, clamp: bool) -> np.ndarray:
@@ -63,83 +58,54 @@ def _with_second(
     return signature(evaluate, f"{operands} {kind}", kind)
 
 
-def _scalar(opcode: str) -> Builder:
+@form(f"v(add|sub|absdiff|min|max).{_KIND}.{_KIND}.{_KIND}[.sat]{_SECOND}")
+def _scalar(opcode: str, kind: str, a_kind: str, b_kind: str, sat, second) -> Operation:
+    """`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax` `.dtype.atype.btype{.sat}{.op2}`."""
     combine = _COMBINE[opcode]
 
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax` `.dtype.atype.btype{.sat}{.op2}`."""
-        match modifiers:
-            case (kind, a_kind, b_kind, *flags) if {kind, a_kind, b_kind} <= set(_KINDS):
-                clamp = flags[:1] == ["sat"]
-                rest = flags[1:] if clamp else flags
-            case _:
-                return None
-        if rest not in ([], ["add"], ["min"], ["max"]):
-            return None
+    def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return _finish(combine(a.astype(_I64), b.astype(_I64)), kind, bool(sat))
 
-        def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            return _finish(combine(a.astype(_I64), b.astype(_I64)), kind, clamp)
-
-        # Seen on an H200: an absolute difference is unsigned, a sum or difference always signed.
-        between = {"absdiff": "u32", "add": "s32", "sub": "s32"}.get(opcode)
-        second = rest[0] if rest else None
-        return _with_second(evaluate, f"{a_kind} {b_kind}", kind, second, between)
-
-    return build
+    # Seen on an H200: an absolute difference is unsigned, a sum or difference always signed.
+    between = {"absdiff": "u32", "add": "s32", "sub": "s32"}.get(opcode)
+    return _with_second(evaluate, f"{a_kind} {b_kind}", kind, second, between)
 
 
-def _shift(opcode: str) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`vshl`, `vshr` `.dtype.atype.u32{.sat}.clamp/.wrap{.op2}`."""
-        match modifiers:
-            case (kind, a_kind, "u32", *flags) if {kind, a_kind} <= set(_KINDS):
-                clamp = flags[:1] == ["sat"]
-                rest = flags[1:] if clamp else flags
-            case _:
-                return None
-        if rest[:1] not in (["clamp"], ["wrap"]) or rest[1:] not in ([], ["add"], ["min"], ["max"]):
-            return None
+@form(f"(vshl|vshr).{_KIND}.{_KIND}.u32[.sat].(clamp|wrap){_SECOND}")
+def _shift(opcode: str, kind: str, a_kind: str, sat, mode: str, second) -> Operation:
+    """`vshl`, `vshr` `.dtype.atype.u32{.sat}.clamp/.wrap{.op2}`."""
 
-        def evaluate(a: np.ndarray, count: np.ndarray) -> np.ndarray:
-            if rest[0] == "wrap":
-                count = count & np.uint32(31)
-            wide, count = a.astype(_I64), np.minimum(count, np.uint32(32)).astype(_I64)
-            if opcode == "vshr":
-                return _finish(wide >> count, kind, clamp)
-            if not clamp:
-                return (wide << count).astype(TYPES[kind])
-            # As the manual has it; an H200 gives other numbers here, with no rule to be seen. A
-            # u32 shifted by 32 leaves int64. In two steps, what the first brings out of the
-            # result's range is cut back to where it still is out of it.
-            shifted = np.clip(wide << np.minimum(count, _I64(16)), -(1 << 33), 1 << 33)
-            return saturate(shifted << np.maximum(count - _I64(16), _I64(0)), kind)
+    def evaluate(a: np.ndarray, count: np.ndarray) -> np.ndarray:
+        if mode == "wrap":
+            count = count & np.uint32(31)
+        wide, count = a.astype(_I64), np.minimum(count, np.uint32(32)).astype(_I64)
+        if opcode == "vshr":
+            return _finish(wide >> count, kind, bool(sat))
+        if not sat:
+            return (wide << count).astype(TYPES[kind])
+        # As the manual has it; an H200 gives other numbers here, with no rule to be seen. A
+        # u32 shifted by 32 leaves int64. In two steps, what the first brings out of the
+        # result's range is cut back to where it still is out of it.
+        shifted = np.clip(wide << np.minimum(count, _I64(16)), -(1 << 33), 1 << 33)
+        return saturate(shifted << np.maximum(count - _I64(16), _I64(0)), kind)
 
-        return _with_second(evaluate, f"{a_kind} u32", kind, rest[1] if len(rest) > 1 else None)
-
-    return build
+    return _with_second(evaluate, f"{a_kind} u32", kind, second)
 
 
-def _vmad(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"vmad.{_KIND}.{_KIND}.{_KIND}[.po][.sat][.(shr7|shr15)]")
+def _vmad(kind: str, a_kind: str, b_kind: str, plus_one, sat, shr: str | None) -> Operation:
     """`vmad.dtype.atype.btype{.po}{.sat}{.shr7/.shr15}`: a*b + c (+ 1), shifted down.
 
     As seen on an H200: all operands count as signed, and a clamped result is unsigned if a and b
     are; such a result that is negative becomes 0, or all ones if it was shifted.
     """
-    match modifiers:
-        case (kind, a_kind, b_kind, *flags) if {kind, a_kind, b_kind} <= set(_KINDS):
-            pass
-        case _:
-            return None
-    if not set(flags) <= {"po", "sat", "shr7", "shr15"}:
-        return None
-    shift = _I64(7 if "shr7" in flags else 15 if "shr15" in flags else 0)
-    plus_one = _I64("po" in flags)
+    shift = _I64((shr or "shr0").removeprefix("shr"))
     unsigned = (a_kind, b_kind) == ("u32", "u32")
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         a, b, c = (x.view(np.int32).astype(_I64) for x in (a, b, c))
-        total = a * b + c + plus_one >> shift
-        if "sat" not in flags:
+        total = a * b + c + _I64(bool(plus_one)) >> shift
+        if not sat:
             return total.astype(TYPES[kind])
         if not unsigned:
             return saturate(total, "s32").view(TYPES[kind])
@@ -150,21 +116,15 @@ def _vmad(modifiers: tuple[str, ...]) -> Operation | None:
     return signature(evaluate, f"{a_kind} {b_kind} {kind}", kind)
 
 
-def _vset(modifiers: tuple[str, ...]) -> Operation | None:
+@form(f"vset.{_KIND}.{_KIND}.{_TEST}{_SECOND}")
+def _vset(a_kind: str, b_kind: str, name: str, second: str | None) -> Operation:
     """`vset.atype.btype.cmp{.op2}`: 1 or 0."""
-    match modifiers:
-        case (a_kind, b_kind, name, *rest) if name in _COMPARE and {a_kind, b_kind} <= set(_KINDS):
-            pass
-        case _:
-            return None
-    if rest not in ([], ["add"], ["min"], ["max"]):
-        return None
-    compare = _COMPARE[name]
+    compare = ORDERED[name]
 
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return compare(a.astype(_I64), b.astype(_I64)).astype(np.uint32)
 
-    return _with_second(evaluate, f"{a_kind} {b_kind}", "u32", rest[0] if rest else None)
+    return _with_second(evaluate, f"{a_kind} {b_kind}", "u32", second)
 
 
 def _lanes(a: np.ndarray, kind: str, count: int) -> np.ndarray:
@@ -178,68 +138,32 @@ def _join(lanes: np.ndarray, count: int) -> np.ndarray:
     return np.ascontiguousarray(narrow).view(np.uint32)[..., 0]
 
 
-def _simd(opcode: str, count: int) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`vadd2.dtype.atype.btype{.sat/.add} d, a, b, c`: c is added by `.add`, else unused."""
-        match modifiers:
-            case (kind, a_kind, b_kind) if {kind, a_kind, b_kind} <= set(_KINDS):
-                flag = ""
-            case (kind, a_kind, b_kind, "sat" | "add" as flag) if {kind, a_kind, b_kind} <= set(
-                _KINDS
-            ):
-                pass
-            case _:
-                return None
-        lane_kind = kind[0] + ("16" if count == 2 else "8")
-        combine = _COMBINE[opcode]
+@form(f"v(add|sub|avrg|absdiff|min|max)(2|4).{_KIND}.{_KIND}.{_KIND}[.(sat|add)]")
+def _simd(opcode: str, count: str, kind: str, a_kind: str, b_kind: str, flag) -> Operation:
+    """`vadd2.dtype.atype.btype{.sat/.add} d, a, b, c`: c is added by `.add`, else unused."""
+    combine, lanes_each = _COMBINE[opcode], int(count)
+    lane_kind = f"{kind[0]}{32 // lanes_each}"
 
-        def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-            lanes = combine(_lanes(a, a_kind, count), _lanes(b, b_kind, count))
-            if flag == "add":
-                return (lanes.sum(-1) + c).astype(TYPES[kind])
-            if flag == "sat":
-                lanes = saturate(lanes, lane_kind)
-            return _join(lanes, count).view(TYPES[kind])
+    def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        lanes = combine(_lanes(a, a_kind, lanes_each), _lanes(b, b_kind, lanes_each))
+        if flag == "add":
+            return (lanes.sum(-1) + c).astype(TYPES[kind])
+        if flag == "sat":
+            lanes = saturate(lanes, lane_kind)
+        return _join(lanes, lanes_each).view(TYPES[kind])
 
-        return signature(evaluate, f"{a_kind} {b_kind} {kind}", kind)
-
-    return build
+    return signature(evaluate, f"{a_kind} {b_kind} {kind}", kind)
 
 
-def _simd_set(count: int) -> Builder:
-    def build(modifiers: tuple[str, ...]) -> Operation | None:
-        """`vset2.atype.btype.cmp{.add} d, a, b, c`: 1 or 0 in every lane, or their sum plus c."""
-        match modifiers:
-            case (a_kind, b_kind, name, *flags) if {a_kind, b_kind} <= set(_KINDS):
-                pass
-            case _:
-                return None
-        if name not in _COMPARE or flags not in ([], ["add"]):
-            return None
-        compare = _COMPARE[name]
+@form(f"vset(2|4).{_KIND}.{_KIND}.{_TEST}[.add]")
+def _simd_set(count: str, a_kind: str, b_kind: str, name: str, add: str | None) -> Operation:
+    """`vset2.atype.btype.cmp{.add} d, a, b, c`: 1 or 0 in every lane, or their sum plus c."""
+    compare, lanes_each = ORDERED[name], int(count)
 
-        def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-            lanes = compare(_lanes(a, a_kind, count), _lanes(b, b_kind, count))
-            if flags:
-                return lanes.sum(-1, dtype=np.uint32) + c
-            return _join(lanes, count)
+    def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        lanes = compare(_lanes(a, a_kind, lanes_each), _lanes(b, b_kind, lanes_each))
+        if add:
+            return lanes.sum(-1, dtype=np.uint32) + c
+        return _join(lanes, lanes_each)
 
-        return signature(evaluate, f"{a_kind} {b_kind} u32", "u32")
-
-    return build
-
-
-BUILDERS: dict[str, Builder] = {
-    **{"v" + name: _scalar(name) for name in ("add", "sub", "absdiff", "min", "max")},
-    "vshl": _shift("vshl"),
-    "vshr": _shift("vshr"),
-    "vmad": _vmad,
-    "vset": _vset,
-    **{
-        f"v{name}{count}": _simd(name, count)
-        for name in ("add", "sub", "avrg", "absdiff", "min", "max")
-        for count in (2, 4)
-    },
-    "vset2": _simd_set(2),
-    "vset4": _simd_set(4),
-}
+    return signature(evaluate, f"{a_kind} {b_kind} u32", "u32")
