@@ -16,6 +16,7 @@ from .elements import (
     pieces_of,
     scatter,
 )
+from .faults import everyone
 from .memory import UNSIGNED
 from .operands import BOOL, address_getter, getter, putter
 from .params import param_load, param_store
@@ -190,13 +191,7 @@ def copy_step(i: Instruction, code):
     elem = min(total, 8)
     n = total // elem
     to, come = address_getter(i, destination), address_getter(i, source)
-    extra = i.operands[3] if len(i.operands) > 3 else None
-    if isinstance(extra, Reg) and extra.size == 0:
-        ignore, source_size = getter(i, extra, BOOL), None
-    else:
-        ignore = None
-        small = isinstance(extra, (Imm, Reg)) and not (isinstance(extra, Reg) and extra.size == 8)
-        source_size = getter(i, extra, np.dtype(np.uint32)) if small else None
+    bytes_read = _bytes_read(i, i.operands[3] if len(i.operands) > 3 else None, total)
     guard = guard_getter(i)
     cache: dict = {}
 
@@ -205,20 +200,9 @@ def copy_step(i: Instruction, code):
         if not some:
             return
         read = mask
-        used = source_size(S, R) if source_size is not None else None
-        if ignore is not None:
-            used = np.where(ignore(S, R), np.uint32(0), np.uint32(total))
-        if used is not None and (too_many := used > total).any():
-            largest = int(used.max())
-            where = too_many if mask is None else too_many & mask
-            if where.any():
-                raise SimulatorError(
-                    "argument",
-                    f"{S.entry}, line {i.line}: cp.async copies {total} bytes and is to read "
-                    f"{largest:,} of them, which has no meaning: pass {total}, or less to fill up "
-                    "with zeros.",
-                    i.line,
-                )
+        used = bytes_read(S, R) if bytes_read is not None else None
+        if used is not None:
+            _check_bytes(S, i, used, total, mask)
         if used is not None and (used < total).any():
             wanted = used > 0
             read = wanted if mask is None else mask & wanted
@@ -244,6 +228,28 @@ def copy_step(i: Instruction, code):
         scatter(pieces, values)
 
     return step
+
+
+def _bytes_read(i: Instruction, extra, total: int):
+    """get(S, R) -> bytes that a cp.async reads (uint32), or None where it reads all of them."""
+    if isinstance(extra, Reg) and extra.size == 0:
+        ignore = getter(i, extra, BOOL)
+        return lambda S, R: np.where(ignore(S, R), np.uint32(0), np.uint32(total))
+    if isinstance(extra, Imm) or (isinstance(extra, Reg) and extra.size != 8):
+        return getter(i, extra, np.dtype(np.uint32))
+    return None  # nothing, or a cache policy
+
+
+def _check_bytes(S, i: Instruction, used: np.ndarray, total: int, mask) -> None:
+    """Refuse to read more bytes than are copied."""
+    if ((used > total) & everyone(mask)).any():
+        raise SimulatorError(
+            "argument",
+            f"{S.entry}, line {i.line}: cp.async copies {total} bytes and is to read "
+            f"{int(used.max()):,} of them, which has no meaning: pass {total}, or less to fill up "
+            "with zeros.",
+            i.line,
+        )
 
 
 def _wait_step(i: Instruction):

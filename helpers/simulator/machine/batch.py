@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import SimulatorError
 from ..limits import SIMULATED
 from ..ptx.ptxas import SHARED_BASE
-from .faults import part_written, plain_name
+from .faults import fault, plain_name
 from .layout import Layout
 from .memory import Buffer
 
@@ -60,9 +59,9 @@ class Batch:
     def reserve_local(self, nbytes: int, i) -> None:
         """Make room on every thread's stack for a call."""
         if nbytes > SIMULATED.local:
-            raise SimulatorError(
-                "launch", f"{self.entry}, line {i.line}: a thread needs more than 512 KB of stack; "
-                f"shorten the recursion or its local arrays.{part_written(self)}", i.line,
+            raise fault(
+                self, i.line, "launch", f"a thread needs more than {SIMULATED.local // 1024} KB of "
+                "stack; shorten the recursion or its local arrays.",
             )  # fmt: skip
         self._local_bytes = max(self._local_bytes, nbytes)
         if self._local is not None:
@@ -81,12 +80,10 @@ class Batch:
         if address is None:
             address = self.function_addresses.get(name)
         if address is None:
-            raise SimulatorError(
-                "unsupported",
-                f"{self.entry}, line {i.line}: nothing in the source defines `{plain_name(name)}` "
-                f"(in `{i.text}`): define it there.{part_written(self)}",
-                i.line,
-            )
+            raise fault(
+                self, i.line, "unsupported", f"nothing in the source defines `{plain_name(name)}` "
+                f"(in `{i.text}`): define it there.",
+            )  # fmt: skip
         return address
 
     def active_lanes(self, mask) -> np.ndarray | None:

@@ -7,10 +7,10 @@ import numpy as np
 from ..errors import SimulatorError
 from ..ptx.program import call_target
 from ..ptx.syntax import Instruction, Reg, Sym
-from . import calls
 from .code import Activation, Code, Group
-from .faults import part_written, plain_name
+from .faults import everyone, fault, part_written, plain_name
 from .operands import BOOL, getter, putter
+from .printf import BUILTIN
 from .waiting import Parked
 
 
@@ -70,12 +70,11 @@ class Branching:
             self._leave(group, block, everywhere=op == "exit")
             return None
         if op == "trap":
-            where = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
+            block, thread = S.layout.locate(everyone(group.mask))
             raise SimulatorError(
                 "trap",
-                f"{S.entry}{f', line {end.line}' if end.line else ''}: thread {where[1]} of "
-                f"block {where[0]} ran into a "
-                "trap instruction (__trap(), or code that the compiler found "
+                f"{S.entry}{f', line {end.line}' if end.line else ''}: thread {thread} of block "
+                f"{block} ran into a trap instruction (__trap(), or code that the compiler found "
                 f"unreachable).{part_written(S)}",
                 end.line,
             )
@@ -111,7 +110,7 @@ class Branching:
         S = self.S
         index = getter(end, end.operands[0], np.dtype(np.uint32))(S, R)
         labels = code.function.tables[end.operands[1].name]
-        mask = np.ones(1, BOOL) if group.mask is None else group.mask
+        mask = everyone(group.mask)
         whole = group.mask is None and index.size == 1
         for n, label in enumerate(labels):
             here = (index == n) & mask
@@ -132,7 +131,7 @@ class Branching:
         arguments = arguments.items if arguments is not None else ()
         results = results.items if results is not None else ()
         params = group.frame.params
-        builtin = calls.BUILTIN.get(name)
+        builtin = BUILTIN.get(name)
         if builtin is not None:
             values = [params[a.name][0] for a in arguments]
             out = builtin(S, end, values)
@@ -157,19 +156,17 @@ class Branching:
             group.frame.prefix + (group.frame.code.ranks[block],), depot,
         )  # fmt: skip
         if len(frame.prefix) > 512:
-            raise SimulatorError(
-                "endless_loop",
-                f"{S.entry}, line {end.line}: {plain_name(name)} calls itself more than 512 deep; "
-                f"give the recursion an end.{part_written(S)}",
-                end.line,
-            )
+            raise fault(
+                S, end.line, "endless_loop", f"{plain_name(name)} calls itself more than 512 deep; "
+                "give the recursion an end.",
+            )  # fmt: skip
         self.groups.append(Group(frame, 0, group.mask, group.visited))
         return None
 
     def _indirect_call(self, group, block, end, R, results, function, arguments):
         S = self.S
         address = getter(end, function, np.dtype(np.int64))(S, R)
-        mask = np.ones(1, BOOL) if group.mask is None else group.mask
+        mask = everyone(group.mask)
         lost = mask
         for name, place in S.function_addresses.items():
             here = (address == place) & mask
@@ -183,12 +180,10 @@ class Branching:
                     self.groups.append(Group(group.frame, following, part.mask, group.visited))
         if lost.any():
             where = S.layout.locate(lost)
-            raise SimulatorError(
-                "out_of_bounds",
-                f"{S.entry}, line {end.line}: thread {where[1]} of block {where[0]} calls through "
-                f"a pointer that is no function's; give it one first.{part_written(S)}",
-                end.line,
-            )
+            raise fault(
+                S, end.line, "out_of_bounds", f"thread {where[1]} of block {where[0]} calls "
+                "through a pointer that is no function's; give it one first.",
+            )  # fmt: skip
         return None
 
     def _barrier(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
@@ -264,14 +259,11 @@ class Branching:
                 both if parked.group.mask is None else parked.group.mask & both
             )
             left = S.layout.locate(both if group.mask is None else group.mask & both)
-            raise SimulatorError(
-                "barrier",
-                f"{S.entry}, line {parked.instruction.line}: thread {waiting[1]} of block "
-                f"{waiting[0]} waits at a barrier that thread {left[1]} never reaches: move the "
-                "barrier out of the branch or loop, so that every thread of the block passes "
-                f"it.{part_written(S)}",
-                parked.instruction.line,
-            )
+            raise fault(
+                S, parked.instruction.line, "barrier", f"thread {waiting[1]} of block {waiting[0]} "
+                f"waits at a barrier that thread {left[1]} never reaches: move the barrier out of "
+                "the branch or loop, so that every thread of the block passes it.",
+            )  # fmt: skip
 
     def _endless(
         self, group: Group, end: Instruction | None, why: str | None, budget: bool = False
@@ -282,12 +274,10 @@ class Branching:
         b = code.graph.blocks[group.block]
         lines = [i.line for i in code.function.instructions[b.start : b.end] if i.line]
         line = end.line if end is not None and end.line else (lines[0] if lines else None)
-        block, thread = S.layout.locate(np.ones(1, BOOL) if group.mask is None else group.mask)
+        block, thread = S.layout.locate(everyone(group.mask))
         reason = why or f"has not ended after {self.max_steps:,} instructions"
         more = "" if why and not budget else ", or give launch() a larger max_steps"
-        raise SimulatorError(
-            "endless_loop",
-            f"{S.entry}, line {line}: the loop {reason} (thread {thread} of block {block}); "
-            f"check the condition that should end it{more}.{part_written(S)}",
-            line,
-        )
+        raise fault(
+            S, line, "endless_loop", f"the loop {reason} (thread {thread} of block {block}); check "
+            f"the condition that should end it{more}.",
+        )  # fmt: skip

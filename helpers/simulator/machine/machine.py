@@ -16,7 +16,7 @@ import numpy as np
 from .code import Activation, Code, Group
 from .control import Branching
 from .endless import same, same_way
-from .operands import BOOL
+from .faults import everyone
 from .waiting import Parked, release
 
 PATIENCE = 1024  # rounds that a loop may poll memory before other threads get their turn
@@ -263,9 +263,9 @@ class Machine(Branching):
             return False
         S = self.S
         S.keep = -1
-        everyone = np.ones(1, BOOL) if group.mask is None else group.mask
+        every = everyone(group.mask)
         for chunk in (4, 2, 1):
-            while (mask := everyone & (rounds >= chunk)).any():
+            while (mask := every & (rounds >= chunk)).any():
                 S.mask = mask
                 for _ in range(chunk):
                     self.steps_left -= len(code.steps[block]) + 1

@@ -1,4 +1,4 @@
-"""printf from a kernel: C's formats (ISO C 7.21.6.1), and the arguments that vprintf is given."""
+"""Calls that the simulator answers itself: printf (its formats: ISO C 7.21.6.1) and assert."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
 from .elements import gather, pieces_of
-from .faults import part_written
+from .faults import everyone, fault
 
 _SPEC = re.compile(
     r"%([-+ #0]*)(-?\d+|\*)?(?:\.(\d*|\*))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])"
@@ -154,13 +154,10 @@ def string_at(S, i: Instruction, address: int, flat: int) -> str:
 
 def _mismatch(S, i: Instruction, mask) -> SimulatorError:
     block, thread = S.layout.locate(mask)
-    return SimulatorError(
-        "out_of_bounds",
-        f"{S.entry}, line {i.line}: printf in thread {thread} of block {block} is asked for more "
-        "than it was given: match the format to the number and types of the arguments."
-        f"{part_written(S)}",
-        i.line,
-    )
+    return fault(
+        S, i.line, "out_of_bounds", f"printf in thread {thread} of block {block} is asked for more "
+        "than it was given: match the format to the number and types of the arguments.",
+    )  # fmt: skip
 
 
 def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
@@ -169,7 +166,7 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     Returns how many arguments each thread printed (CUDA C++ Programming Guide, "Formatted Output").
     """
     formats = S.layout.full(arguments[0].view(np.int64))
-    mask = S.layout.full(np.ones(1, np.bool_) if S.mask is None else S.mask)
+    mask = S.layout.full(everyone(S.mask))
     buffers = arguments[1].view(np.int64)
     lines: dict[int, str] = {}
     printed = np.zeros(S.layout.shape, np.int32)
@@ -198,3 +195,18 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
             )
     S.print("".join(lines[flat] for flat in sorted(lines)))
     return printed
+
+
+def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
+    """A failed assert() stops the launch."""
+    mask = everyone(S.mask)
+    block, thread = S.layout.locate(mask)
+    flat = int(np.argmax(S.layout.full(mask)))
+    address = int(S.layout.full(arguments[0].view(np.int64)).reshape(-1)[flat])
+    raise fault(
+        S, i.line, "assert", f"assertion `{string_at(S, i, address, flat)}` failed in thread "
+        f"{thread} of block {block}.",
+    )  # fmt: skip
+
+
+BUILTIN = {"vprintf": vprintf, "__assertfail": assertion}

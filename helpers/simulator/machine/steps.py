@@ -12,7 +12,7 @@ import numpy as np
 from ..isa.instructions import operation
 from ..ptx.program import destination_count
 from ..ptx.syntax import Instruction, Part, Reg, Sym, Vec
-from . import accesses, calls, elements, warps
+from . import accesses, elements, warps
 from .elements import guard_getter
 from .operands import BOOL, getter, putter
 
@@ -222,6 +222,10 @@ def _mapa(i: Instruction, code):
     raise i.unsupported("does not have thread-block clusters")
 
 
+def _alloca(i: Instruction, code):
+    raise i.unsupported("does not have dynamic stack allocation")
+
+
 SPECIAL = {
     "ld": accesses.load_step,
     "ldu": accesses.load_step,
@@ -242,6 +246,6 @@ SPECIAL = {
     "stmatrix": warps.stmatrix_step,
     "movmatrix": warps.movmatrix_step,
     "mma": warps.mma_step,
-    "alloca": calls.alloca_step,
-    "stacksave": calls.alloca_step,
+    "alloca": _alloca,
+    "stacksave": _alloca,
 }

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
 from .code import Group
-from .faults import part_written
+from .faults import everyone, fault
 
 
 @dataclass(slots=True)
@@ -29,8 +28,7 @@ class Parked:
 
 def _full(S, mask) -> np.ndarray:
     """(blocks, threads) of a mask."""
-    mask = np.ones(1, np.bool_) if mask is None else mask
-    return S.layout.full(mask).reshape(S.layout.nblocks, S.layout.nthreads)
+    return S.layout.full(everyone(mask)).reshape(S.layout.nblocks, S.layout.nthreads)
 
 
 def _shape(S, mask) -> np.ndarray:
@@ -159,10 +157,7 @@ def _deadlock(S, parked: list[Parked]) -> None:
     line = first.instruction.line
     others = sorted({p.instruction.line for p in parked[1:] if p.instruction.line != line})
     elsewhere = f", while others wait at line {others[0]}" if others else ""
-    raise SimulatorError(
-        "barrier",
-        f"{S.entry}, line {line}: thread {thread} of block {block} waits at a barrier that some "
-        f"threads of its block never reach{elsewhere}: every thread must pass the same "
-        f"barriers.{part_written(S)}",
-        line,
-    )
+    raise fault(
+        S, line, "barrier", f"thread {thread} of block {block} waits at a barrier that some "
+        f"threads of its block never reach{elsewhere}: every thread must pass the same barriers.",
+    )  # fmt: skip

@@ -7,6 +7,9 @@ elsewhere (calls), so that a waiting thread always stands at the start of a bloc
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import SimulatorError
@@ -30,14 +33,16 @@ def destination_count(i: Instruction) -> int:
     return 2 if i.pair else 1
 
 
+def union(sets: Iterable[int]) -> int:
+    """The union of bit sets."""
+    return functools.reduce(operator.or_, sets, 0)
+
+
 def _registers(operand) -> int:
     if isinstance(operand, Reg):
         return 1 << operand.slot
     if isinstance(operand, Vec):
-        bits = 0
-        for item in operand.items:
-            bits |= _registers(item)
-        return bits
+        return union(map(_registers, operand.items))
     if isinstance(operand, Mem):
         return _registers(operand.base)
     if isinstance(operand, Part):
@@ -48,19 +53,11 @@ def _registers(operand) -> int:
 def reads_and_writes(i: Instruction) -> tuple[int, int]:
     """Bit sets of the registers that an instruction reads and writes."""
     n = destination_count(i)
-    writes = reads = 0
-    for operand in i.operands[:n]:
-        if operand is not None:
-            writes |= _registers(operand)
-    for operand in i.operands[n:]:
-        if operand is not None:
-            reads |= _registers(operand)
+    writes, reads = union(map(_registers, i.operands[:n])), union(map(_registers, i.operands[n:]))
     if i.predicate is not None:
         reads |= 1 << i.predicate.slot
     if i.opcode == "call" and isinstance(i.operands[0], Vec) and len(i.operands) > 1:
-        for item in i.operands[0].items:  # results given in registers
-            if isinstance(item, Reg):
-                writes |= 1 << item.slot
+        writes |= _registers(i.operands[0])  # results given in registers
     return reads, writes
 
 
@@ -154,6 +151,18 @@ def build(f: Function) -> Graph:
     return graph
 
 
+def _settle(blocks: list[Block], values: list[int], update: Callable[[Block], int]) -> list[int]:
+    """Bit sets of every block, updated from the last block to the first until none changes."""
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(blocks):
+            new = update(b)
+            changed |= new != values[b.index]
+            values[b.index] = new
+    return values
+
+
 def _liveness(f: Function, blocks: list[Block]) -> None:
     use, define = [], []
     for b in blocks:
@@ -167,30 +176,33 @@ def _liveness(f: Function, blocks: list[Block]) -> None:
                 used |= writes & ~defined
         use.append(used)
         define.append(defined)
-    changed = True
-    while changed:
-        changed = False
-        for b in reversed(blocks):
-            out = 0
-            for n in b.after:
-                out |= blocks[n].live_in
-            live = use[b.index] | (out & ~define[b.index])
-            if live != b.live_in:
-                b.live_in = live
-                changed = True
+    live = [0] * len(blocks)
+    _settle(
+        blocks, live, lambda b: use[b.index] | union(live[n] for n in b.after) & ~define[b.index]
+    )
+    for b in blocks:
+        b.live_in = live[b.index]
 
 
 def _reachability(blocks: list[Block]) -> None:
-    changed = True
-    while changed:
-        changed = False
-        for b in reversed(blocks):
-            reach = 0
-            for n in b.after:
-                reach |= (1 << n) | blocks[n].reach
-            if reach != b.reach:
-                b.reach = reach
-                changed = True
+    reach = [0] * len(blocks)
+    _settle(blocks, reach, lambda b: union((1 << n) | reach[n] for n in b.after))
+    for b in blocks:
+        b.reach = reach[b.index]
+
+
+def _post_dominators(blocks: list[Block]) -> None:
+    everything = (1 << len(blocks)) - 1
+    post = [everything if b.after else 0 for b in blocks]
+
+    def passed(b: Block) -> int:
+        """The blocks that lie on all ways from b, itself left out."""
+        ways = (post[n] | (1 << n) for n in b.after)
+        return functools.reduce(operator.and_, ways, everything if b.after else 0)
+
+    _settle(blocks, post, lambda b: passed(b) & ~(1 << b.index))
+    for b in blocks:
+        b.post = post[b.index]
 
 
 def run_order(blocks: list[Block]) -> list[int]:
@@ -265,29 +277,6 @@ def _components(blocks: list[Block], members: set[int]) -> list[list[int]]:
                         break
                 found.append(part)
     return found[::-1]
-
-
-def _post_dominators(blocks: list[Block]) -> None:
-    everything = (1 << len(blocks)) - 1
-    post = [everything] * len(blocks)
-    for b in blocks:
-        if not b.after:
-            post[b.index] = 1 << b.index
-    changed = True
-    while changed:
-        changed = False
-        for b in reversed(blocks):
-            if not b.after:
-                continue
-            meet = everything
-            for n in b.after:
-                meet &= post[n]
-            meet |= 1 << b.index
-            if meet != post[b.index]:
-                post[b.index] = meet
-                changed = True
-    for b in blocks:
-        b.post = post[b.index] & ~(1 << b.index)
 
 
 def call_target(i: Instruction) -> tuple[Vec | None, Sym | Reg, Vec | None]:
