@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from ..exercises.spec import Case, Exercise
-from ..kernels.kernel import Kernel
-from ..problem.attention import cdiv
-from .shared import (
-    Launch,
-    parameter,
-    products,
-    queries_and_keys,
-    scores_to_normalise,
-    softmax,
-    square_tiles,
-)
-
-
-def _thread_a_row(case: Case, kernel: Kernel) -> Launch:
-    size = parameter(kernel, "BLOCK_SIZE")
-    return (cdiv(case["N"], size),), (size,), 0
-
+from ..exercises.spec import Exercise
+from .shared import TILES, covering, queries_and_keys, scores, scores_to_normalise, softmax
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="02_scores",
-        chapter=2,
         title="who computes what",
         task="Fill three gaps: a thread's row and column, the guard, and one product of the sum.",
         hint=(
@@ -34,15 +17,13 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
-        launch=square_tiles("N", "N"),
+        launch=covering(TILES, ("N", "TILE"), ("N", "TILE")),
         arguments=queries_and_keys,
-        outputs=("S",),
-        expected=products,
+        results={"S": scores},
         timed={"N": 2048, "d": 64},
     ),
     Exercise(
         name="02_safe_softmax",
-        chapter=2,
         title="a softmax that does not overflow",
         task=(
             "This softmax is right for small scores and gives NaN for large ones. Subtract each "
@@ -54,10 +35,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="softmax",
         cases=({"N": 37}, {"N": 70}, {"N": 1}),
-        launch=_thread_a_row,
+        launch=covering(("BLOCK_SIZE",), ("N", "BLOCK_SIZE")),
         arguments=scores_to_normalise,
-        outputs=("P",),
-        expected=softmax,
+        results={"P": softmax},
         timed={"N": 2048},
     ),
 )

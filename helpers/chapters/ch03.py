@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
 from ..problem.attention import make_inputs
-from .shared import (
-    BARRIERS,
-    Arguments,
-    products,
-    queries_and_keys,
-    square_tiles,
-)
+from .shared import BARRIERS, TILES, Arguments, covering, queries_and_keys, scores
 
 
 def _weights_and_values(case: Case) -> Arguments:
@@ -23,10 +14,6 @@ def _weights_and_values(case: Case) -> Arguments:
     P = np.random.default_rng(N).dirichlet(np.full(N, 0.5), N).astype(np.float32)
     V = make_inputs(N, d, seed=N)[2]
     return {"P": P, "V": V, "O": np.zeros((N, d), np.float32), "N": N, "d": d}
-
-
-def _weighted_rows(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {"O": arguments["P"].astype(np.float64) @ arguments["V"].astype(np.float64)}
 
 
 _FROM_TILES = Goal(
@@ -39,7 +26,6 @@ _FROM_TILES = Goal(
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="03_edges",
-        chapter=3,
         title="tiles at the edge",
         task="Load the two tiles. Past the edges of $Q$ and $K$ they hold zeros.",
         hint=(
@@ -49,17 +35,15 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
-        launch=square_tiles("N", "N"),
+        launch=covering(TILES, ("N", "TILE"), ("N", "TILE")),
         arguments=queries_and_keys,
-        outputs=("S",),
-        expected=products,
+        results={"S": scores},
         goals=(_FROM_TILES,),
         counted={"N": 37, "d": 19},
         timed={"N": 2048, "d": 64},
     ),
     Exercise(
         name="03_barriers",
-        chapter=3,
         title="two barriers",
         task="This product is right only if all threads keep step. Make it right in any order.",
         hint=(
@@ -68,10 +52,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="pv_multiply",
         cases=({"N": 37, "d": 19}, {"N": 48, "d": 16}, {"N": 21, "d": 13, "TILE": 8}),
-        launch=square_tiles("N", "d"),
+        launch=covering(TILES, ("N", "TILE"), ("d", "TILE")),
         arguments=_weights_and_values,
-        outputs=("O",),
-        expected=_weighted_rows,
+        results={"O": lambda P, V: P @ V},
         goals=(BARRIERS, _FROM_TILES),
         timed={"N": 2048, "d": 64},
     ),

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
-from ..kernels.kernel import Kernel
-from .shared import (
-    BARRIERS,
-    Arguments,
-    Launch,
-    levels,
-    parameter,
-    scores_to_normalise,
-    softmax,
-)
+from .shared import BARRIERS, Arguments, covering, levels, scores_to_normalise, softmax
 
 
 def _rows(case: Case) -> Arguments:
     N = case["N"]
     return {"S": levels(N), "M": np.zeros(N, np.float32), "N": N}
-
-
-def _largest(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {"M": arguments["S"].astype(np.float64).max(axis=1)}
-
-
-def _block_a_row(case: Case, kernel: Kernel) -> Launch:
-    return (case["N"],), (parameter(kernel, "BLOCK_SIZE"),), 0
 
 
 _SHARED_WORK = Goal(
@@ -43,7 +23,6 @@ _SHARED_WORK = Goal(
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="04_missing_barrier",
-        chapter=4,
         title="the missing barrier",
         task=(
             "This is the version that is passed around. It has four barriers and needs five. Put "
@@ -55,16 +34,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="softmax",
         cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),
-        launch=_block_a_row,
+        launch=covering(("BLOCK_SIZE",), ("N", 1)),
         arguments=scores_to_normalise,
-        outputs=("P",),
-        expected=softmax,
+        results={"P": softmax},
         goals=(BARRIERS, _SHARED_WORK),
         timed={"N": 2048},
     ),
     Exercise(
         name="04_warp_shuffle",
-        chapter=4,
         title="the last five levels in registers",
         task=(
             "The tree stops at 32 partial maxima, one for each lane of warp 0. Join them without "
@@ -76,10 +53,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="row_max",
         cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),
-        launch=_block_a_row,
+        launch=covering(("BLOCK_SIZE",), ("N", 1)),
         arguments=_rows,
-        outputs=("M",),
-        expected=_largest,
+        results={"M": lambda S: S.max(axis=1)},
         goals=(
             Goal(
                 "shared_load_instructions",

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from ..exercises.spec import Case, Exercise, Goal
-from ..kernels.kernel import Kernel
-from ..problem.attention import cdiv
-from .shared import (
-    Launch,
-    parameter,
-    products,
-    queries_and_keys,
-)
-
-
-def _coarse_tiles(case: Case, kernel: Kernel) -> Launch:
-    tile, N = parameter(kernel, "TILE"), case["N"]
-    return (cdiv(N, tile), cdiv(N, tile * parameter(kernel, "COARSE"))), (tile, tile), 0
-
+from ..exercises.spec import Exercise, Goal
+from .shared import TILES, covering, queries_and_keys, scores
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="05_keep_the_tile",
-        chapter=5,
         title="keep the tile",
         task=(
             "Fill three gaps, so that each tile of $Q$ is loaded once and serves `COARSE` tiles of "
@@ -33,10 +19,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"N": 21, "d": 5, "TILE": 8, "COARSE": 2}, {"N": 70, "d": 19}),
-        launch=_coarse_tiles,
+        launch=covering(TILES, ("N", "TILE"), ("N", "TILE", "COARSE")),
         arguments=queries_and_keys,
-        outputs=("S",),
-        expected=products,
+        results={"S": scores},
         goals=(
             Goal(
                 "global_load_bytes",

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise
-from .shared import (
-    SECTORS,
-    Arguments,
-    empty,
-    keys,
-    keys_transposed,
-    normal,
-    tiled,
-)
+from .shared import SECTORS, TILES, Arguments, covering, empty, keys, normal
 
 
 def _p_and_do(case: Case) -> Arguments:
@@ -25,15 +14,9 @@ def _p_and_do(case: Case) -> Arguments:
     return {"P": P, "dO": normal(N, d), "dV": empty(N, d), "N": N, "d": d}
 
 
-def _dv(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    P, dO = (arguments[name].astype(np.float64) for name in ("P", "dO"))
-    return {"dV": P.T @ dO}
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="06_transpose",
-        chapter=6,
         title="rows in, rows out",
         task=(
             "This kernel transposes $K$. Its loads are coalesced and its stores are not. Let each "
@@ -45,16 +28,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="transpose",
         cases=({"N": 21, "d": 38}, {"N": 33, "d": 9, "TILE": 8}, {"N": 48, "d": 32}),
-        launch=tiled("N", "d"),
+        launch=covering(TILES, ("d", "TILE"), ("N", "TILE")),
         arguments=keys,
-        outputs=("KT",),
-        expected=keys_transposed,
+        results={"KT": lambda K: K.T},
         goals=SECTORS,
         timed={"N": 16384, "d": 1024},
     ),
     Exercise(
         name="06_gradient",
-        chapter=6,
         title="a product with the columns of P",
         task=(
             "Training needs $dV=P^{\\mathsf{T}}dO$. Copy the tile of $P$ so that its loads are "
@@ -67,10 +48,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="gradient",
         cases=({"N": 33, "d": 18}, {"N": 20, "d": 33, "TILE": 8}, {"N": 48, "d": 32}),
-        launch=tiled("N", "d"),
+        launch=covering(TILES, ("d", "TILE"), ("N", "TILE")),
         arguments=_p_and_do,
-        outputs=("dV",),
-        expected=_dv,
+        results={"dV": lambda P, dO: P.T @ dO},
         goals=SECTORS,
         timed={"N": 4096, "d": 64},
     ),

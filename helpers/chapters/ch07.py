@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from ..exercises.spec import Case, Exercise, Goal
-from ..kernels.kernel import Kernel
-from ..problem.attention import cdiv
 from .shared import (
     LOADS,
     NO_ROOM,
     SECTORS,
     STORES,
     Arguments,
-    Launch,
+    covering,
     empty,
     keys,
-    keys_transposed,
     normal,
     scores,
-    tiled,
 )
 
 
@@ -27,15 +23,9 @@ def _q_and_k(case: Case) -> Arguments:
     return {"Q": Q, "K": K, "S": empty(N, N), "N": N, "d": d}
 
 
-def _patches(case: Case, kernel: Kernel) -> Launch:
-    tiles = cdiv(case["N"], 32)
-    return (tiles, tiles), (64,), 0
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="07_padding",
-        chapter=7,
         title="a pitch without conflicts",
         task=(
             "The columns of this tile all lie in one bank. Give its rows a pitch at which no "
@@ -44,16 +34,14 @@ EXERCISES: tuple[Exercise, ...] = (
         hint="Lanes one row apart are `pitch` words apart. What must the gcd of `pitch` and 32 be?",
         entry="transpose",
         cases=({"N": 35, "d": 70}, {"N": 64, "d": 32}),
-        launch=tiled("N", "d", 32),
+        launch=covering((32, 32), ("d", 32), ("N", 32)),
         arguments=keys,
-        outputs=("KT",),
-        expected=keys_transposed,
+        results={"KT": lambda K: K.T},
         goals=(LOADS, STORES, *SECTORS),
         timed={"N": 16384, "d": 1024},
     ),
     Exercise(
         name="07_xor",
-        chapter=7,
         title="no conflict without padding",
         task=(
             "`s_K` has rows of 16 words and no room for padding. Store each element in its row, at "
@@ -65,16 +53,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
-        launch=tiled("N", "N", 16),
+        launch=covering((16, 16), ("N", 16), ("N", 16)),
         arguments=_q_and_k,
-        outputs=("S",),
-        expected=scores,
+        results={"S": scores},
         goals=(NO_ROOM, LOADS, STORES, *SECTORS),
         timed={"N": 4096, "d": 64},
     ),
     Exercise(
         name="07_patch",
-        chapter=7,
         title="16 bytes a lane",
         task=(
             "Fill a thread's registers with loads of 16 bytes, and choose a pitch at which those "
@@ -87,10 +73,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
-        launch=_patches,
+        launch=covering((64,), ("N", 32), ("N", 32)),
         arguments=_q_and_k,
-        outputs=("S",),
-        expected=scores,
+        results={"S": scores},
         goals=(
             LOADS,
             Goal(

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
-from ..kernels.kernel import Kernel
-from ..problem.attention import cdiv
-from .shared import (
-    Arguments,
-    Launch,
-    empty,
-    normal,
-    scores,
-)
+from .shared import Arguments, covering, empty, normal, scores, softmax
 
 
 def _attention(case: Case) -> Arguments:
@@ -30,25 +19,9 @@ def _attention(case: Case) -> Arguments:
     return {"Q": Q, "K": K, "V": V, "O": empty(n, d), "n": n}
 
 
-def _softmax_v(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    Q, K, V = (arguments[name].astype(np.float64) for name in "QKV")
-    S = Q @ K.T / np.sqrt(Q.shape[1])
-    P = np.exp(S - S.max(axis=1, keepdims=True))
-    return {"O": P @ V / P.sum(axis=1, keepdims=True)}
-
-
-def _blocks_of_64(case: Case, kernel: Kernel) -> Launch:
-    return (cdiv(case["n"], 64),), (64,), 0
-
-
 def _new_token(case: Case) -> Arguments:
     n, d = case["n"], case["HEAD_DIM"]
     return {"K": normal(n, d), "q": normal(d, seed=1), "S": empty(n), "n": n}
-
-
-def _new_scores(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    K, q = (arguments[name].astype(np.float64) for name in ("K", "q"))
-    return {"S": K @ q / np.sqrt(len(q))}
 
 
 def _halves(case: Case) -> Arguments:
@@ -57,14 +30,9 @@ def _halves(case: Case) -> Arguments:
     return {"Q": Q, "K": K, "S": empty(m, n), "m": m, "n": n}
 
 
-def _tiles_of_16(case: Case, kernel: Kernel) -> Launch:
-    return (cdiv(case["n"], 16), cdiv(case["m"], 16)), (32,), 0
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="08_online",
-        chapter=8,
         title="a softmax that is kept up to date",
         task=(
             "A thread walks along the keys, tile by tile. Leave out the keys past the last one, "
@@ -76,10 +44,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="flash_attention",
         cases=({"n": 13, "HEAD_DIM": 32}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
-        launch=_blocks_of_64,
+        launch=covering((64,), ("n", 64)),
         arguments=_attention,
-        outputs=("O",),
-        expected=_softmax_v,
+        results={"O": lambda Q, K, V: softmax(scores(Q, K)) @ V},
         tolerance=3e-5,
         goals=(
             Goal(
@@ -93,7 +60,6 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="08_copies",
-        chapter=8,
         title="copies that nobody waits for",
         task=(
             "Start the copies of a tile of $K$ with `cp_async_16`, and see to it that they have "
@@ -105,10 +71,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scores",
         cases=({"n": 50, "HEAD_DIM": 64}, {"n": 133, "HEAD_DIM": 32}),
-        launch=_blocks_of_64,
+        launch=covering((64,), ("n", 64)),
         arguments=_new_token,
-        outputs=("S",),
-        expected=_new_scores,
+        results={"S": lambda K, q: K @ q / np.sqrt(len(q))},
         goals=(
             Goal(
                 "cp_async_instructions",
@@ -125,7 +90,6 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="08_fragments",
-        chapter=8,
         title="who holds what",
         task=(
             "Multiply on tensor cores: pick the registers with the right keys, and bring each sum "
@@ -138,10 +102,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scaled_dot_product",
         cases=({"m": 16, "n": 16}, {"m": 21, "n": 35}),
-        launch=_tiles_of_16,
+        launch=covering((32,), ("n", 16), ("m", 16)),
         arguments=_halves,
-        outputs=("S",),
-        expected=scores,
+        results={"S": scores},
         goals=(
             Goal(
                 "instructions",

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise
-from ..kernels.kernel import Kernel
-from ..problem.attention import cdiv
-from .shared import (
-    LOADS,
-    NO_ROOM,
-    SECTORS,
-    STORES,
-    Arguments,
-    Launch,
-    empty,
-    normal,
-)
+from .shared import LOADS, NO_ROOM, SECTORS, STORES, Arguments, covering, empty, normal
 
 
 def _chunks(case: Case) -> Arguments:
     count = case["matrices"]
     return {"rows": normal(count, 8, 8, 4), "columns": empty(count, 8, 8, 4)}
-
-
-def _turned(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {"columns": arguments["rows"].swapaxes(1, 2).astype(np.float64)}
-
-
-def _block_a_matrix(case: Case, kernel: Kernel) -> Launch:
-    return (case["matrices"],), (8, 8), 0
 
 
 def _p_and_v(case: Case) -> Arguments:
@@ -41,19 +19,9 @@ def _p_and_v(case: Case) -> Arguments:
     return {"P": P, "V": V, "O": empty(m, 64, dtype=np.float16), "m": m}
 
 
-def _weighted(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    P, V = (arguments[name].astype(np.float64) for name in "PV")
-    return {"O": P @ V}
-
-
-def _warp_for_16_rows(case: Case, kernel: Kernel) -> Launch:
-    return (cdiv(case["m"], 16),), (32,), 0
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="09_latin",
-        chapter=9,
         title="a square of your own",
         task=(
             "Choose where in its row each chunk lies, so that neither rows nor columns of the "
@@ -65,10 +33,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="turn",
         cases=({"matrices": 1}, {"matrices": 3}),
-        launch=_block_a_matrix,
+        launch=covering((8, 8), ("matrices", 1)),
         arguments=_chunks,
-        outputs=("columns",),
-        expected=_turned,
+        results={"columns": lambda rows: rows.swapaxes(1, 2)},
         goals=(NO_ROOM, LOADS, STORES),
         keeps=(
             "s_rows[y][place(y, x)] = rows[first + 8 * y + x];",
@@ -77,7 +44,6 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="09_paths",
-        chapter=9,
         title="one map on every path",
         task=(
             "Swizzle the tiles of this kernel: write the map once, then read $V$ by it, and write "
@@ -89,10 +55,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="weighted_rows",
         cases=({"m": 16}, {"m": 41}),
-        launch=_warp_for_16_rows,
+        launch=covering((32,), ("m", 16)),
         arguments=_p_and_v,
-        outputs=("O",),
-        expected=_weighted,
+        results={"O": lambda P, V: P @ V},
         tolerance=1e-3,
         goals=(NO_ROOM, LOADS, STORES, *SECTORS),
         timed={"m": 1 << 20},

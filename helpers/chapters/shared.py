@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,15 @@ from ..problem.attention import cdiv, make_inputs
 Arguments = dict[str, Any]
 
 
-Launch = tuple[Shape, Shape, int]
-
-
 def queries_and_keys(case: Case) -> Arguments:
     N, d = case["N"], case["d"]
     Q, K, _ = make_inputs(N, d, seed=N)
     return {"Q": Q, "K": K, "S": np.zeros((N, N), np.float32), "N": N, "d": d}
 
 
-def products(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    Q, K = (arguments[name].astype(np.float64) for name in "QK")
-    return {"S": Q @ K.T / np.sqrt(case["d"])}
+def scores(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
+    """S of attention."""
+    return Q @ K.T / np.sqrt(Q.shape[1])
 
 
 def levels(N: int) -> np.ndarray:
@@ -48,34 +45,40 @@ def scores_to_normalise(case: Case) -> Arguments:
     return {"S": levels(N), "P": np.zeros((N, N), np.float32), "N": N}
 
 
-def softmax(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    S = arguments["S"].astype(np.float64)
+def softmax(S: np.ndarray) -> np.ndarray:
+    """P of attention: the softmax of each row."""
     P = np.exp(S - S.max(axis=1, keepdims=True))
-    return {"P": P / P.sum(axis=1, keepdims=True)}
+    return P / P.sum(axis=1, keepdims=True)
 
 
-def parameter(kernel: Kernel, name: str) -> int:
-    return kernel.parameters[name].value
+TILES = ("TILE", "TILE")
 
 
-def square_tiles(rows: str, columns: str):
-    """A block of TILE x TILE threads for each tile of the result, x along rows."""
+def covering(block: tuple[int | str, ...], *axes: tuple[int | str, ...]):
+    """A launch of as many blocks along each axis of the grid as cover a size of the case.
 
-    def launch(case: Case, kernel: Kernel) -> Launch:
-        tile = parameter(kernel, "TILE")
-        return (cdiv(case[rows], tile), cdiv(case[columns], tile)), (tile, tile), 0
+    An axis is the name of a size and how many of it a block covers, factors that are multiplied.
+    Names among these, and in `block`, are parameters of the kernel's file:
+    `covering(("TILE", "TILE"), ("N", "TILE"), ("d", "TILE", "COARSE"))`.
+    """
+
+    def launch(case: Case, kernel: Kernel) -> tuple[Shape, Shape, int]:
+        def value(extent: int | str) -> int:
+            return extent if isinstance(extent, int) else kernel.parameters[extent].value
+
+        grid = tuple(cdiv(case[size], math.prod(map(value, factors))) for size, *factors in axes)
+        return grid, tuple(map(value, block)), 0
 
     return launch
 
 
+# Goals that several exercises share.
 BARRIERS = Goal(
     "barriers",
     "A barrier that nothing needs makes all threads of a block wait for nothing.",
     name="barriers, summed over all warps",
 )
 
-
-# Goals that several exercises share.
 SECTORS = (
     Goal(
         "global_load_sectors",
@@ -89,13 +92,11 @@ SECTORS = (
     ),
 )
 
-
 LOADS = Goal(
     "shared_load_bank_conflicts",
     "Lanes of a warp read different words of the same bank, and wait for each other.",
     at_most=0,
 )
-
 
 STORES = Goal(
     "shared_store_bank_conflicts",
@@ -120,25 +121,6 @@ def empty(*shape: int, dtype: type = np.float32) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
-def tiled(rows: str, columns: str, size: int = 0):
-    """A launch with a block of TILE x TILE (or size x size) threads for each tile of a result."""
-
-    def launch(case: Case, kernel: Kernel) -> Launch:
-        edge = size or kernel.parameters["TILE"].value
-        return (cdiv(case[columns], edge), cdiv(case[rows], edge)), (edge, edge), 0
-
-    return launch
-
-
 def keys(case: Case) -> Arguments:
     N, d = case["N"], case["d"]
     return {"K": normal(N, d), "KT": empty(d, N), "N": N, "d": d}
-
-
-def keys_transposed(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {"KT": arguments["K"].T.astype(np.float64)}
-
-
-def scores(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    Q, K = (arguments[name].astype(np.float64) for name in "QK")
-    return {"S": Q @ K.T / np.sqrt(Q.shape[1])}

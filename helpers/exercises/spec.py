@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import inspect
 import re
 import textwrap
 import zlib
@@ -67,8 +68,7 @@ class Exercise:
     """A kernel with gaps, and how an answer is checked.
 
     Attributes:
-        name: such as `03_edges`; the solution is `kernels/exercises/03_edges.cu`.
-        chapter: number of the chapter that it belongs to.
+        name: such as `03_edges`, of chapter 3; the solution is `kernels/exercises/03_edges.cu`.
         title: a few words.
         task: one or two sentences.
         hint: one or two sentences more, for those who are stuck.
@@ -79,9 +79,9 @@ class Exercise:
             `kernel.parameters["TILE"].value` is a parameter's value.
         arguments: `arguments(case)` gives the kernel's arguments by name, in order: NumPy arrays
             and numbers. Asymmetric, so that a transposed answer is not right by luck.
-        outputs: names of the arrays that the kernel writes; they are poisoned before.
-        expected: `expected(case, arguments)` gives what each output should hold, by name, from the
-            inputs in `arguments` and in float64.
+        results: by the name of each array that the kernel writes, a function of arguments that
+            gives what it should hold. Its parameters are called as they are; arrays come in
+            float64. The kernel finds these arrays poisoned.
         tolerance: largest relative error that is rounding.
         goals: bounds on counters, in the order in which they are looked at.
         counted: the case at which the goals are looked at; the last one if None.
@@ -94,7 +94,6 @@ class Exercise:
     """
 
     name: str
-    chapter: int
     title: str
     task: str
     hint: str
@@ -102,8 +101,7 @@ class Exercise:
     cases: tuple[Case, ...]
     launch: Callable[[Case, Kernel], tuple[Shape, Shape, int]]
     arguments: Callable[[Case], dict[str, Any]]
-    outputs: tuple[str, ...]
-    expected: Callable[[Case, Mapping[str, Any]], dict[str, np.ndarray]]
+    results: Mapping[str, Callable[..., np.ndarray]]
     tolerance: float = 2e-6
     goals: tuple[Goal, ...] = ()
     counted: Case | None = None
@@ -112,6 +110,28 @@ class Exercise:
     keeps: tuple[str, ...] = ()
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     max_steps: int = 200_000
+
+    @property
+    def chapter(self) -> int:
+        """Number of the chapter that it belongs to."""
+        return int(self.name[:2])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the arrays that the kernel writes."""
+        return tuple(self.results)
+
+    def expected(self, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """What each output should hold, by name, in float64."""
+
+        def exact(name: str) -> Any:
+            value = arguments[name]
+            return value.astype(np.float64) if isinstance(value, np.ndarray) else value
+
+        return {
+            name: result(*map(exact, inspect.signature(result).parameters))
+            for name, result in self.results.items()
+        }
 
     def unseen(self, text: str) -> Case:
         """A case that an answer cannot be made for: larger than all others, and its text decides.

@@ -186,7 +186,7 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
 def _problem(exercise: Exercise, case: tuple) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Arguments of a case, and what each output should hold."""
     inputs = exercise.arguments(dict(case))
-    return inputs, exercise.expected(dict(case), inputs)
+    return inputs, exercise.expected(inputs)
 
 
 @functools.lru_cache(maxsize=64)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-
 from ..exercises.spec import Case, Exercise
-from .shared import SECTORS, Arguments, empty, normal, tiled
+from .shared import SECTORS, TILES, Arguments, covering, empty, normal
 
 
 def _rows_and_factors(case: Case) -> Arguments:
@@ -16,15 +11,9 @@ def _rows_and_factors(case: Case) -> Arguments:
     return {"X": normal(m, n), "g": normal(m, seed=1), "Y": empty(m, n), "m": m, "n": n}
 
 
-def _scaled(case: Case, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    X, g = (arguments[name].astype(np.float64) for name in ("X", "g"))
-    return {"Y": g[:, None] * X}
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="99_rows",
-        chapter=99,
         title="a number for each row",
         task=(
             "Fill two gaps: the thread's own element, with the guard that it needs, and what "
@@ -36,10 +25,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="scale_rows",
         cases=({"m": 37, "n": 19}, {"m": 16, "n": 33}, {"m": 21, "n": 70, "TILE": 8}),
-        launch=tiled("m", "n"),
+        launch=covering(TILES, ("n", "TILE"), ("m", "TILE")),
         arguments=_rows_and_factors,
-        outputs=("Y",),
-        expected=_scaled,
+        results={"Y": lambda X, g: g[:, None] * X},
         goals=SECTORS,
         timed={"m": 16384, "n": 1024},
     ),
