@@ -25,8 +25,8 @@ EXERCISES: tuple[Exercise, ...] = (
         name="04_missing_barrier",
         title="the missing barrier",
         task=(
-            "This is the version that is passed around. It has four barriers and needs five. Put "
-            "the fifth where it belongs."
+            "This is the version that is passed around. It has four barriers and needs five: put "
+            "one more `__syncthreads();` on a line of its own, where it belongs."
         ),
         hint=(
             "Two lines touch `s_data[0]` one after the other: some threads still read what the "

@@ -94,6 +94,10 @@ def _row(canvas: Canvas, state: TreeState) -> Grid:
     )  # fmt: skip
     whole = all(float(value).is_integer() for value in state.elements)
     texts = [number(value, 0 if whole else 2) for value in state.elements]
+    if (
+        text_width(max(texts, key=len), SMALL, mono=True) > width - 4
+    ):  # .18 stands clear of its cell
+        texts = [text.replace("0.", ".", 1) if text.startswith("0.") else text for text in texts]
     size = _fitting(max(texts, key=len), width - 4, LARGE - 2)
     current = {index for index, _ in state.reading}
     for index, text in enumerate(texts):

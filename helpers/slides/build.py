@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import printing
+from .command import command, say
 from .content.chapter import chapter
 from .execute import Executed, execute, read
 from .export_error import ExportError
 from .pages import fonts
 from .pages.deck import deck, page, policy
-from .pages.decks import Listed, decks_in, notebooks
+from .pages.decks import Listed, decks_in
 
 _CSS = """
 :root { color-scheme: light; } html { background: #fff; color: #1c2026; }
@@ -220,34 +220,10 @@ def start_page(decks: Sequence[tuple[Path, Listed]], home: str = "") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """`python -m helpers.slides`; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.slides", description="Make decks of slides from notebooks."
-    )
-    words = "files, or names or numbers of chapters; all of notebooks/, if left out"
-    parser.add_argument("notebooks", nargs="*", help=words)
-    parser.add_argument("--to", type=Path, default=Path("slides"), help="the folder of the decks")
-    paper = parser.add_mutually_exclusive_group()
-    paper.add_argument("--no-pdf", action="store_true", help="make no PDFs")
-    words = "make a handout of each deck too: two slides a page, without answers"
-    paper.add_argument("--handout", action="store_true", help=words)
-    given = parser.parse_args(arguments)
-    try:
-        chapters = notebooks(given.notebooks, Path("notebooks"))
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if not chapters:
-        print("There is no notebook in notebooks/.", file=sys.stderr)
-        return 1
-    try:
-        build(
-            chapters, given.to, pdf=not given.no_pdf, handouts=given.handout,
-            say=lambda text: print(text, flush=True),
-        )  # fmt: skip
-    except ExportError as error:
-        print(
-            f"\nThese could not be made; the others are in {given.to}/.\n\n{error}", file=sys.stderr
-        )
-        return 1
-    print(f"Open {given.to / 'index.html'} in a browser.")
-    return 0
+
+    def make(chapters: list[Path], given: argparse.Namespace) -> str:
+        build(chapters, given.to, pdf=not given.no_pdf, handouts=given.handout, say=say)
+        return f"Open {given.to / 'index.html'} in a browser."
+
+    purpose = "Make decks of slides from notebooks."
+    return command("helpers.slides", purpose, Path("slides"), make, arguments, handouts=True)

@@ -106,7 +106,27 @@ def test_an_exercise_shows_its_gaps_and_where_they_are(tmp_path):
     ]  # fmt: skip
     assert with_gaps("x = 1") is None and with_gaps("%%kernel x.cu\nint a;") is None
     slide = taken_apart(tmp_path, markdown("## Exercise"), code(KERNEL, "skip")).slides[0]
-    assert unescape(text_of(slide.blocks[0])) == shown and slide.blocks[0].count('class="gap"') == 2
+    assert unescape(text_of(slide.blocks[0])) == shown and slide.blocks[0].count('class="gap"') == 3
+
+
+def test_an_exercise_without_a_gap_shows_what_its_threads_share():
+    """Where a line is to be added, and the place is the question."""
+    lines = [
+        "__shared__ float s[32];", "int mine = 1;", "s[tid] = mine;", "for (;;) {",
+        "    if (tid < 2)", "        mine += s[tid + 1];", "    __syncthreads();", "}",
+        "a[tid] = mine;",
+    ]  # fmt: skip
+    kernel = "\n".join(["%%kernel x.cu", "void k() {", *(f"    {line}" for line in lines), "}"])
+    without = [line for line in lines if line not in ("int mine = 1;", "a[tid] = mine;")]
+    assert with_gaps(kernel).split("\n") == [without[0], "...", *without[1:]]
+
+
+def test_every_exercise_shows_where_to_write():
+    cells = [cell for chapter in CHAPTERS for cell in chapter.cells]
+    exercises = [cell.source for cell in cells if cell.source.startswith("%%kernel")]
+    assert len(exercises) >= 17
+    for source in exercises:
+        assert len(with_gaps(source).split("\n")) >= 3, source
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=[path.stem for path in NOTEBOOKS])

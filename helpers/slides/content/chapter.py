@@ -253,9 +253,14 @@ def _lines(text: str) -> str:
 
 def _gaps(excerpt: str) -> str:
     """What is to be filled in, of an exercise whose cell is not on the slide."""
-    html = re.sub(r'<span>(?=\s*(?:<i class="c">)?(?://|#)\s*Gap\b)', '<span class="gap">',
-                  highlight(excerpt, "cuda"))  # fmt: skip
-    return f'<div class="block code gaps">{html}</div>'
+    html = highlight(excerpt, "cuda").split("\n")
+    inside = False  # of a comment that says what belongs into a gap
+    for number, line in enumerate(excerpt.split("\n")):
+        comment = line.lstrip().startswith("//")
+        inside = comment and (inside or line.lstrip().startswith("// Gap"))
+        if inside:
+            html[number] = html[number].replace("<span>", '<span class="gap">', 1)
+    return f'<div class="block code gaps">{chr(10).join(html)}</div>'
 
 
 def _code(cell: NotebookNode, fragment: str, folded: bool) -> str:

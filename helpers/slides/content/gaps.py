@@ -1,4 +1,7 @@
-"""An exercise on a slide: of the kernel that students edit, the gaps and the lines around them."""
+"""An exercise on a slide: of the kernel that students edit, the gaps and the lines around them.
+
+Where the place is what is asked for there is no gap: then it is what the threads share.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ MAGIC = "%%kernel"
 AROUND = 2  # lines with code on either side of a gap
 _GAP = re.compile(r"\s*(?://|#)\s*Gap\b")
 _COMMENT = re.compile(r"\s*(?://|#)")
+_SHARED = re.compile(r"__shared__\s+[\w\s]*?\b(\w+)\s*\[")
 
 
 def with_gaps(source: str) -> str | None:
@@ -17,8 +21,8 @@ def with_gaps(source: str) -> str | None:
         source: of a cell that begins with `%%kernel`.
 
     Returns:
-        The gaps with the lines around them; where some are left out stands `...`. None if the cell
-        is no exercise or has no gap.
+        The gaps with the lines around them, or without a gap the lines that share; where some are
+        left out stands `...`. None if the cell is no exercise or has neither.
     """
     if not source.startswith(MAGIC):
         return None
@@ -31,14 +35,32 @@ def with_gaps(source: str) -> str | None:
         kept |= set(range(start, end + 1))
         kept |= set(_near(lines, range(start - 1, -1, -1)))
         kept |= set(_near(lines, range(end + 1, len(lines))))
+    kept = kept or _sharing(lines)
     shown: list[str] = []
     for number in sorted(kept):
         if shown and number - 1 not in kept:
-            inside = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
+            inside = _indent(lines[number]) * " "
             blank = not any(line.strip() for line in lines[_last(kept, number) + 1 : number])
             shown.append("" if blank else f"{inside}...")
         shown.append(lines[number])
     return _dedented(shown) if shown else None
+
+
+def _sharing(lines: list[str]) -> set[int]:
+    """Places of the barriers and of what uses shared memory, with the loops that they stand in."""
+    names = [found[1] for line in lines if (found := _SHARED.search(line))]
+    if not names:
+        return set()
+    shares = re.compile(rf"\b(?:{'|'.join(names)}|__syncthreads)\b")
+    kept = {n for n, line in enumerate(lines) if shares.search(line) and line[:1].isspace()}
+    for n in sorted(kept):
+        depth = _indent(lines[n])
+        for above in range(n - 1, -1, -1):  # what opens the blocks around it, and closes them
+            if lines[above].strip() and 0 < _indent(lines[above]) < depth:
+                depth = _indent(lines[above])
+                ends = (m for m in range(n, len(lines)) if lines[m] == f"{depth * ' '}}}")
+                kept |= {above, next(ends, n)}
+    return kept
 
 
 def _near(lines: list[str], places: range) -> list[int]:
@@ -54,10 +76,14 @@ def _near(lines: list[str], places: range) -> list[int]:
     return found
 
 
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def _last(kept: set[int], number: int) -> int:
     return max(one for one in kept if one < number)
 
 
 def _dedented(lines: list[str]) -> str:
-    least = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    least = min(_indent(line) for line in lines if line.strip())
     return "\n".join(line[least:] for line in lines)

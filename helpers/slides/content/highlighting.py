@@ -10,6 +10,7 @@ from pygments.util import ClassNotFound
 
 # The same few classes as in listings of kernels, under one letter each.
 _CLASSES = (
+    (Comment.Preproc, "p"),
     (Comment, "c"),
     (Keyword, "k"),
     (Operator.Word, "k"),
@@ -41,4 +42,6 @@ def _tokens(source: str, language: str):
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return [(None, source)]
-    return lexer.get_tokens(source)
+    # A comment in the last line is one only with its line's end.
+    found = list(lexer.get_tokens(f"{source}\n"))
+    return [*found[:-1], (found[-1][0], found[-1][1].removesuffix("\n"))]

@@ -17,6 +17,7 @@ from .maths import Maths, MathsError
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")
 # A line may be broken beside a drawing, even before a comma.
+_TOGETHER = re.compile(r"(?<=\d) (×) (?=\d)|(?:^|(?<=\w)) (=) (?=\d)")
 _FORMULA_AND_MARK = re.compile(r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>[,.;:!?)\u2019]+', re.S)
 _BLOCK = re.compile(
     r"<(/?)(blockquote|center|details|div|dl|ol|section|table|ul|h([1-6]))\b[^>]*>", re.I
@@ -36,6 +37,12 @@ class Renderer(IPythonRenderer):
     def __init__(self, maths: Maths, carrier: Carrier):
         super().__init__(escape=False, anchor_link_text="")
         self._maths, self._carrier = maths, carrier
+
+    def text(self, text: str) -> str:
+        """With the two factors of a product, and a name and its value, in one line."""
+        return _TOGETHER.sub(
+            lambda found: f"\u00a0{found[1] or found[2]}\u00a0", super().text(text)
+        )
 
     def heading(self, text: str, level: int, **attrs) -> str:
         return f"<h{level}>{text}</h{level}>\n"

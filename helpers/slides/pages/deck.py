@@ -30,7 +30,13 @@ _SHEETS = (
 _STEPS = "see|read|run|measure|tweak|try|next"
 _STEP_FIRST = re.compile(rf"\A({_STEPS})(?: and ({_STEPS}))?\b(?::\s*)?", re.I)
 _STEP_BEHIND = re.compile(rf" · ({_STEPS})\b(?::\s*)?", re.I)
-_RECORDED = re.compile(r"\brecorded\b|H200|RTX \d|\bms\b|milliseconds")
+_NAME = re.compile(r"[b-z]\b|\w+ = ")  # of a variable: not to be capitalised
+# What tells of a figure that a GPU has given, and not of what some GPU has room for.
+_RECORDED = re.compile(
+    r", recorded|\brecorded (?:on|time)|\.profile\(|\d\s(?:ms|TFLOPS)\b|"
+    r"\bon (?:an?|the) (?:H200|RTX)",
+    re.I,
+)
 # Of a widget's state, what only a notebook needs.
 _NOT_FOR_PAGES = {"layout", "tabbable", "tooltip"}
 
@@ -160,7 +166,7 @@ def heading(html: str) -> str:
         steps = "".join(label(step) for step in found.groups() if step)
         if not rest:  # a slide has a title, and not a label alone
             return f"<span>{html}</span>"
-        return steps + f"<span>{rest[:1].upper() + rest[1:]}</span>"
+        return steps + f"<span>{rest if _NAME.match(rest) else rest[:1].upper() + rest[1:]}</span>"
     if found := _STEP_BEHIND.search(html):
         rest = html[found.end() :]
         front = html[: found.start()]
@@ -175,7 +181,7 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     rank = "h1" if opening else "h2"
     title = f'<{rank} class="title">{words}</{rank}>' if slide.title else ""
     notes = f'<aside class="notes">{"".join(slide.notes)}</aside>' if slide.notes else ""
-    source = _source(slide, chapter.device)
+    source = _source(slide, chapter)
     device = f"<span>{escape(source)}</span>" if source else ""
     own = chapter.front if opening else Front()
     byline = f'<div class="block prose">{own.byline_html()}</div>' if own.byline else ""
@@ -188,12 +194,16 @@ def _section(slide: Slide, chapter: Chapter, first: bool) -> str:
     )
 
 
-def _source(slide: Slide, device: str) -> str:
-    """Where a slide's numbers come from: times beside a simulator's counts are recorded ones."""
-    text = plain("".join(slide.blocks))
-    if device.startswith("simulator") and _RECORDED.search(text):
-        return "counts: simulator; times: recorded"
-    return device
+def _source(slide: Slide, chapter: Chapter) -> str:
+    """Where a slide's numbers come from: times and profiles beside a simulator's are recorded."""
+    if not chapter.device.startswith("simulator"):
+        return chapter.device
+    blocks = "\n".join([slide.title, *slide.blocks])
+    places = map(int, re.findall(r'data-figure="(\d+)"', blocks))
+    states = [chapter.widgets[chapter.outputs.embedded[place]] for place in places]
+    if _RECORDED.search(plain(blocks) + json.dumps(states, ensure_ascii=False)):
+        return "counts: simulator; GPU's figures: recorded"
+    return chapter.device
 
 
 def _own(name: str) -> str:

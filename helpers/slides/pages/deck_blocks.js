@@ -1,5 +1,6 @@
 // The blocks of a slide: taken apart, put in order, and split where they are too long for a sheet.
 
+const CELL = { characters: 30, beside: 7 }; // of at most so many, which keeps its words in one line
 const LINES = 18; // of code in one piece: a function is cut only if it is longer
 
 const make = (tag, name, ...children) => {
@@ -26,6 +27,11 @@ function flatten(body) {
       return part;
     });
     block.replaceWith(...parts);
+  }
+  // A few words in a cell stay together: it is the headings that make a table too wide.
+  for (const cell of body.querySelectorAll("table td")) {
+    const narrow = cell.closest("tr").cells.length <= CELL.beside && !cell.closest(".as-written");
+    cell.classList.toggle("short", narrow && cell.textContent.length <= CELL.characters);
   }
   for (const details of body.querySelectorAll(":scope > .answer > details")) {
     // Revealed by the key that turns pages, and there on paper.

@@ -9,6 +9,8 @@ const LINES_BESIDE = 10; // of code on a sheet with other things, if some of it 
 const KEEP = { "": 0.8, tight: 0.6, tighter: 0.45 };
 const LARGE = 1.25; // or if it still is so much larger than drawn
 const LEGIBLE = 18; // pixels of the smallest text in a figure: it gives no room away below that
+// Lines that a sentence beside the title may have, and pixels of a character in them, as in deck.css.
+const LEAD = { "lead": { lines: 2, wide: 9.6 }, "lead small": { lines: 3, wide: 8.64 } };
 const BESIDE = 360; // pixels that text beside a figure needs
 
 // ---- figures
@@ -134,7 +136,7 @@ function* besideTables(blocks, body) {
     const before = found.at(-1);
     const joins = block.matches(".prose") && !block.matches(".fragment");
     if (joins && before?.matches(".table")) {
-      const narrow = yield () => (before.querySelector("table")?.offsetWidth ?? Infinity) < 0.45 * body.clientWidth &&
+      const narrow = yield () => (before.querySelector("table")?.offsetWidth ?? Infinity) < 0.5 * body.clientWidth &&
         before.offsetHeight > 180;
       if (narrow) {
         const pair = make("div", "block pair");
@@ -229,8 +231,7 @@ function measure(one) {
   const { body, title } = one;
   one.room ??= { body, width: body.clientWidth, height: body.clientHeight };
   const taken = title.reduce((sum, part) => sum + part.offsetWidth + GAP, 100);
-  // Characters of two lines, as they are set there.
-  one.leadRoom ??= title.length ? (2 * 0.92 * (one.room.width - taken)) / 9.6 : 0;
+  one.leadRoom ??= title.length ? one.room.width - taken : 0;
   one.entries = one.blocks.map(entryOf);
 }
 
@@ -282,8 +283,14 @@ function leadOf(one, text) {
   const alone = block?.matches(".prose:not(.fragment)") && paragraph?.localName === "p" &&
     block.children.length === 1;
   if (!alone || one.sheet.matches(".opening")) return null;
-  if (paragraph.querySelector(".maths-line") || paragraph.textContent.length > one.leadRoom) return null;
-  return block;
+  if (paragraph.querySelector(".maths-line") && paragraph.textContent.trim()) return null; // but alone
+  return leadSize(one, block) === "lead" || (text && leadSize(one, block)) ? block : null;
+}
+
+// The class of a sentence beside the title, or none where it is too long.
+function leadSize(one, block) {
+  const fits = ({ lines, wide }) => block.textContent.trim().length <= (lines * 0.92 * one.leadRoom) / wide;
+  return Object.keys(LEAD).find((size) => fits(LEAD[size]));
 }
 
 // A listing that leaves no room for the words about it keeps what matters of it.
@@ -341,7 +348,7 @@ function mendLonely({ best: { pages }, room }) {
 function layOut(one) {
   const { section, room, best: { pages, lead, folded } } = one;
   const made = pages.map((page, number) => sheetFor(section, page, number));
-  if (lead) made[0].querySelector(".title").append(make("span", "lead", ...lead.firstElementChild.childNodes));
+  if (lead) made[0].querySelector(".title").append(make("span", leadSize(one, lead), ...lead.firstElementChild.childNodes));
   made.forEach((one, number) => {
     const part = make("span", "title-part", `${number + 1} / ${made.length}`);
     if (made.length > 1) one.querySelector(".title")?.append(part);

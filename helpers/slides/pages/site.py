@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..build import COMPOSING, build, run_notebook, write
+from ..command import command, say
 from ..content.chapter import Chapter, chapter
 from ..execute import Executed
 from ..export_error import ExportError
 from .course import Course
-from .decks import notebooks as chosen
 from .page import Link, Place, description, origin, own, reading_page, render, whole_page
 from .sections import sections
 
@@ -199,31 +199,13 @@ def _archive(target: Path) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """`python -m helpers.slides.pages.site`; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.slides.pages.site", description="Make a web site of the course."
-    )
-    words = "files, or names or numbers of chapters: a site of these alone"
-    parser.add_argument("notebooks", nargs="*", help=words)
-    parser.add_argument("--to", type=Path, default=Path("site"), help="the folder of the site")
-    parser.add_argument("--no-pdf", action="store_true", help="make no PDFs")
-    given = parser.parse_args(arguments)
-    try:
-        chapters = chosen(given.notebooks, Path("notebooks"))
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if not chapters:
-        print("There is no notebook in notebooks/.", file=sys.stderr)
-        return 1
-    try:
-        index = build_site(
-            chapters, given.to, pdf=not given.no_pdf, say=lambda text: print(text, flush=True)
-        )
-    except ExportError as error:
-        print(f"\nThese could not be made; the others are.\n\n{error}", file=sys.stderr)
-        return 1
-    print(f"Open {index} in a browser, or let a web server offer {given.to}.")
-    return 0
+
+    def make(chapters: list[Path], given: argparse.Namespace) -> str:
+        index = build_site(chapters, given.to, pdf=not given.no_pdf, say=say)
+        return f"Open {index} in a browser, or let a web server offer {given.to}."
+
+    purpose = "Make a web site of the course."
+    return command("helpers.slides.pages.site", purpose, Path("site"), make, arguments)
 
 
 if __name__ == "__main__":
