@@ -10,14 +10,12 @@ sentence says so, and what was recorded of the kernel on a named GPU stands in.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +25,7 @@ from ..gpu import lock as gpu_lock
 from ..kernels.launches import Launch
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
+from . import nsight
 from .recorded import load_flash
 from .tables import Table
 
@@ -213,40 +212,23 @@ def _shape(launch) -> tuple[int, int, int, int] | None:
 # ---------------------------------------------------------------- measured
 
 
-def find_ncu() -> str:
-    """Nsight Compute's command line.
-
-    Raises:
-        ProfileError: it is not there.
-    """
-    places: list[str | Path | None] = [shutil.which("ncu")]
-    places += [
-        Path(p) / "bin" / "ncu" for p in (os.environ.get("CUDA_PATH"), "/usr/local/cuda") if p
-    ]
-    places += sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
-    for place in places:
-        if place and Path(place).is_file():
-            return str(place)
-    raise ProfileError(
-        "There is no Nsight Compute (ncu) on this machine: it comes with the CUDA toolkit."
-    )
-
-
 def _measure(launch, seconds: float) -> dict[str, float]:
     """PROFILED of a launch, by Nsight Compute in a process of its own; or a ProfileError."""
     if not device.is_gpu:
         raise ProfileError(device.notice or "There is no GPU here to profile.")
-    ncu = find_ncu()
+    ncu = nsight.find()
+    if ncu is None:
+        raise ProfileError(
+            "There is no Nsight Compute (ncu) on this machine: it comes with the CUDA toolkit."
+        )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _pack(launch, folder)
         log = folder / "ncu.csv"
-        command = [
-            ncu, "--clock-control", "none", "--page", "raw", "--csv", "--print-units", "base",
-            "--launch-count", "1", "--kernel-name", launch.kernel.entry,
-            "--metrics", ",".join(PROFILED), "--log-file", str(log),
-            sys.executable, "-m", __name__, str(folder),
-        ]  # fmt: skip
+        command = nsight.ask(
+            ncu, log, launch.kernel.entry, "--launch-count", "1", "--metrics", ",".join(PROFILED),
+            program=[sys.executable, "-m", __name__, str(folder)],
+        )  # fmt: skip
         root = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         try:
@@ -267,25 +249,14 @@ def _measure(launch, seconds: float) -> dict[str, float]:
             f"The driver lets only administrators read the GPU's counters ({_FORBIDDEN}): have "
             "the nvidia module loaded with NVreg_RestrictProfilingToAdminUsers=0."
         )
-    metrics = _read(text.splitlines())
+    row = next(iter(nsight.read(text.splitlines())), {})
+    # A GPU of another generation does not have all of them.
+    metrics = {m: float(row[m]) for m in PROFILED if isinstance(row.get(m), (int, float))}
     if done.returncode or not metrics:
         said = [line.strip(" =") for line in (text + "\n" + done.stdout).splitlines()]
         last = next((line for line in reversed(said) if line), "it said nothing")
         raise ProfileError(f"Nsight Compute gave no profile (status {done.returncode}): {last}.")
     return metrics
-
-
-def _read(lines: Iterable[str]) -> dict[str, float]:
-    """The metrics of the first kernel on ncu's raw page."""
-    rows = csv.DictReader(line for line in lines if line.startswith('"'))
-    row = next((row for row in rows if row.get("Kernel Name")), {})
-    found = {}
-    for name in PROFILED:
-        try:
-            found[name] = float((row.get(name) or "").replace(",", ""))
-        except ValueError:
-            continue  # a GPU of another generation does not have it
-    return found
 
 
 def _pack(launch, folder: Path) -> None:

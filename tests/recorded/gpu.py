@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import importlib.util
+import subprocess
+from pathlib import Path
+
 import numpy as np
 
 from .cases import Case
-from .nvrtc_check import include_folders
+
+
+def include_folders() -> list[str]:
+    """CUDA header folders: those of the installed wheels, then the toolkit's."""
+    spec = importlib.util.find_spec("nvidia")
+    wheels = [Path(p) / "cu13" / "include" for p in spec.submodule_search_locations] if spec else []
+    folders = [*wheels, Path("/usr/local/cuda/include")]
+    return [str(folder) for folder in folders if (folder / "cuda_fp16.h").exists()]
 
 
 def launch(case: Case) -> list[np.ndarray]:
@@ -24,9 +36,6 @@ def launch(case: Case) -> list[np.ndarray]:
 
 def describe() -> dict[str, str]:
     """Names and versions of the GPU and of the software that ran."""
-    import datetime
-    import subprocess
-
     import cupy as cp
 
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]

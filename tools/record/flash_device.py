@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from recorded.flash_cases import (
     counted_cases,
 )
 
+from helpers import timing
 from helpers.problem import flash_inputs as flash
 from helpers.problem.attention import relative_error
 from helpers.problem.flash import LAYOUTS, NAN
@@ -217,11 +217,10 @@ def timings() -> dict:
     for shape in TIMED:
         launches, resources, problems = _launches(shape)
         before = _state()
-        samples, counts = _interleaved(launches)
+        samples = timing.in_turn(launches, SAMPLES, SAMPLE_MS)
         row = {
             "shape": list(shape),
             "state": [before, _state()],
-            "launches": counts,
             "samples": samples,
             "resources": resources,
             "problems": problems,
@@ -268,10 +267,7 @@ def _launches(shape) -> tuple[dict, dict, dict]:
                 "local_bytes": raw.local_size_bytes,
                 "shared_bytes": launch.shared_mem,
             }
-            args = _plain(launch.kernel, launch.args)
-            launches[variant.name] = functools.partial(
-                raw, launch.grid, launch.block, args, shared_mem=launch.shared_mem
-            )
+            launches[variant.name] = launch.run
         except Exception as error:  # the others are still wanted
             problems[variant.name] = f"{type(error).__name__}: {error}"[:400]
     tensors = [_to_torch(x, "half") for x in arrays]
@@ -286,14 +282,6 @@ def _launches(shape) -> tuple[dict, dict, dict]:
     return launches, resources, problems
 
 
-def _plain(k, args) -> tuple:
-    """Arguments in the C types of the kernel, for its RawKernel."""
-    return tuple(
-        value if a.pointer else np.dtype(a.dtypes[0]).type(value)
-        for a, value in zip(k.arguments, args, strict=True)
-    )
-
-
 def _torch_call(tensors, backend: str):
     import torch
 
@@ -302,34 +290,6 @@ def _torch_call(tensors, backend: str):
             torch.nn.functional.scaled_dot_product_attention(*tensors)
 
     return call
-
-
-def _interleaved(launches: dict) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """Milliseconds of one launch: samples of every contender, taken in rounds."""
-    counts = {}
-    for name, launch in launches.items():
-        _sample(launch, 1)
-        counts[name] = max(1, round(SAMPLE_MS / _sample(launch, 2)))
-    samples: dict[str, list[float]] = {name: [] for name in launches}
-    for warm_up in (True, *[False] * SAMPLES):
-        for name, launch in launches.items():
-            time_of_one = _sample(launch, counts[name])
-            if not warm_up:
-                samples[name].append(time_of_one)
-    return samples, counts
-
-
-def _sample(launch, count: int) -> float:
-    import cupy as cp
-
-    start, end = cp.cuda.Event(), cp.cuda.Event()
-    launch()  # the GPU is busy when the first event is queued, so no time of the host comes in
-    start.record()
-    for _ in range(count):
-        launch()
-    end.record()
-    end.synchronize()
-    return cp.cuda.get_elapsed_time(start, end) / count
 
 
 def _state() -> str:
@@ -355,7 +315,7 @@ def sustained(seconds: float = 4.0) -> dict:
             continue
         times, end = [], time.monotonic() + seconds
         while time.monotonic() < end:
-            times.append(_sample(launches[name], 10))
+            times += timing.in_turn({"": launches[name]}, 5, SAMPLE_MS)[""]
         rates[name] = flash.flops(*TIMED[1]) / statistics.median(times[len(times) // 2 :]) * 1e-9
     print(f"sustained at {TIMED[1]}: {rates}", flush=True)
     return rates

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 from helpers.kernels import Launch
@@ -41,13 +40,6 @@ COUNTED = {
         {"TILE": 16, "BLOCK_SIZE": 1024},
     ],
 }
-
-START = time.monotonic()
-
-
-def say(text: str) -> None:
-    """Print with the time since the start."""
-    print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
 
 
 class Counted(NamedTuple):

@@ -9,14 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from recorded import gpu
 
-from helpers.problem.attention import TOLERANCE, make_inputs, relative_error
+from helpers import cp, timing
+from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error
 from helpers.problem.ladder import LADDER
 from helpers.problem.rungs import Prepared
 
 from . import ladder_cases as cases
-from .ladder_cases import KERNELS, say
+from .ladder_cases import KERNELS
 from .recording import rounded, save, table
+from .watching import say
 
 PROTOCOL = (
     "median of the samples, taken in turn with those of all others after a warm-up, each between two events around "
@@ -25,61 +28,10 @@ PROTOCOL = (
 SAMPLE_MS = 2.0
 MOST_LAUNCHES = 120  # a stream queues about a thousand kernels before the host has to wait
 
-# Keeps the GPU busy while the host queues the launches behind it, so that the events enclose the kernels and not the
-# host's work between them.
-WAIT = r"""
-extern "C" __global__ void wait(long long cycles) {
-    const long long start = clock64();
-    while (clock64() - start < cycles) {
-    }
-}
-"""
 
-
-class Clock:
-    """Times what queues work on CuPy's current stream, in samples."""
-
-    def __init__(self):
-        import cupy as cp
-
-        self.cp = cp
-        self.wait = cp.RawKernel(WAIT, "wait")
-        self.wait((1,), (1,), (np.int64(1),))
-
-    def plan(self, launch: Callable[[], object]) -> tuple[int, float]:
-        """Warm up; (launches in a sample, seconds to queue one)."""
-        for _ in range(3):
-            launch()
-        self.cp.cuda.Device().synchronize()
-        host = time.perf_counter()
-        launch()
-        host = time.perf_counter() - host
-        self.cp.cuda.Device().synchronize()
-        once = self.sample(launch, 1, host)
-        once = self.sample(launch, 5, host) if once < 1 else once
-        return max(1, min(MOST_LAUNCHES, round(SAMPLE_MS / max(once, 1e-4)))), host
-
-    def sample(self, launch: Callable[[], object], launches: int, host: float) -> float:
-        """Milliseconds of one of `launches` in a row."""
-        start, end = self.cp.cuda.Event(), self.cp.cuda.Event()
-        # Two cycles a nanosecond is more than the GPU makes; twice the host's time, as it varies.
-        cycles = np.int64(min(2 * host * launches, 0.05) * 2e9)
-        self.wait((1,), (1,), (cycles,))
-        start.record()
-        for _ in range(launches):
-            launch()
-        end.record()
-        end.synchronize()
-        return self.cp.cuda.get_elapsed_time(start, end) / launches
-
-    def samples(self, launches: dict[str, Callable], rounds: int) -> dict[str, list[float]]:
-        """{name: samples}, the rivals in turn, since a GPU's clock changes as it warms up."""
-        plans = {name: self.plan(launch) for name, launch in launches.items()}
-        found: dict[str, list[float]] = {name: [] for name in launches}
-        for _ in range(rounds):
-            for name, launch in launches.items():
-                found[name].append(self.sample(launch, *plans[name]))
-        return found
+def samples(launches: dict[str, Callable], rounds: int) -> dict[str, list[float]]:
+    """{name: milliseconds}, those of all in turn."""
+    return timing.in_turn(launches, rounds, SAMPLE_MS, MOST_LAUNCHES)
 
 
 def torch_rivals(N: int, d: int, Q, K, V, expected) -> tuple[dict[str, Callable], dict[str, str]]:
@@ -118,32 +70,16 @@ def torch_rivals(N: int, d: int, Q, K, V, expected) -> tuple[dict[str, Callable]
     return rivals, problems
 
 
-def expected_output(N: int, Q, K, V) -> np.ndarray:
-    """O in float64, some rows at a time."""
-    q = Q.astype(np.float64) / np.sqrt(Q.shape[1])
-    k, v = K.astype(np.float64), V.astype(np.float64)
-    parts = []
-    for first in range(0, N, 1024):
-        scores = q[first : first + 1024] @ k.T
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        parts.append(scores @ v / scores.sum(axis=1, keepdims=True))
-    return np.concatenate(parts)
-
-
 def times(out: Path, rounds: int) -> dict:
     """The ladder at every N, whole and kernel by kernel, with PyTorch's beside it."""
-    import cupy as cp
-    from recorded import gpu
-
-    d, clock = cases.TIMED_D, Clock()
+    d = cases.TIMED_D
     whole: dict[str, dict[int, list[float]]] = {}
     single: dict[str, dict[str, dict[int, list[float]]]] = {entry: {} for entry in KERNELS}
     errors: dict[str, dict[str, float]] = {}
     problems: dict[str, str] = {}
     for N in cases.TIMED_N:
         Q, K, V = make_inputs(N, d, seed=N)
-        expected = expected_output(N, Q, K, V)
+        expected = reference(Q, K, V).O
         launches: dict[str, Callable] = {}
         steps: dict[str, dict[str, Callable]] = {}
         scores = weights = None
@@ -170,11 +106,11 @@ def times(out: Path, rounds: int) -> dict:
         rivals, missing = torch_rivals(N, d, Q, K, V, expected)
         launches.update(rivals)
         problems.update({f"{name}, N = {N}": text for name, text in missing.items()})
-        for name, samples in clock.samples(launches, rounds).items():
-            whole.setdefault(name, {})[N] = samples
+        for name, taken in samples(launches, rounds).items():
+            whole.setdefault(name, {})[N] = taken
         flat = {(n, e): call for n, by_entry in steps.items() for e, call in by_entry.items()}
-        for (name, entry), samples in clock.samples(flat, max(3, rounds // 3)).items():
-            single[entry].setdefault(name, {})[N] = samples
+        for (name, entry), taken in samples(flat, max(3, rounds // 3)).items():
+            single[entry].setdefault(name, {})[N] = taken
         say(f"N = {N}: " + ", ".join(f"{n} {_ms(whole[n][N])}" for n in launches))
         for name in steps:
             print(
@@ -197,7 +133,7 @@ def times(out: Path, rounds: int) -> dict:
             "protocol": PROTOCOL,
             "tables": [
                 table("attention", "ms", whole, d=d, **kept),
-                *(table(entry, "ms", samples, d=d) for entry, samples in single.items()),
+                *(table(entry, "ms", taken, d=d) for entry, taken in single.items()),
             ],
         }
         save(out / "h200_ladder.json", data)
@@ -217,7 +153,7 @@ def _torch_version() -> dict[str, str]:
 
 def sweep(budget: float) -> dict:
     """Milliseconds of every kernel with every setting of its own, at a small and a large N."""
-    clock, d, found = Clock(), cases.TIMED_D, []
+    d, found = cases.TIMED_D, []
     end = time.monotonic() + budget
     for N in (1024, 16384):
         Q, K, V = make_inputs(N, d, seed=N)
@@ -235,8 +171,7 @@ def sweep(budget: float) -> dict:
             values = {n: p.value for n, p in launch.kernel.parameters.items()}
             note = {"rung": one.name, "entry": entry, "N": N, "parameters": values}
             try:
-                samples = clock.samples({"": launch.run}, 3)[""]
-                note["ms"] = rounded(statistics.median(samples))
+                note["ms"] = rounded(statistics.median(samples({"": launch.run}, 3)[""]))
             except Exception as error:
                 note["error"] = f"{type(error).__name__}: {error}"[:300]
             found.append(note)

@@ -10,13 +10,9 @@ faulting kernel takes its process's CUDA context with it.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -27,28 +23,24 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from recorded import gpu  # noqa: E402
 from recorded.sections import EXTRA_METRICS, METRICS, SECTIONS, cases, to_file  # noqa: E402
 
+from tools.record import watching  # noqa: E402
+from tools.record.machine_code import machine_code  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+from tools.record.watching import run, say  # noqa: E402
+
 CHILD_SECONDS = 150
 FAULT = 3  # a child's exit status when the CUDA context is lost
 
 
-def say(text: str) -> None:
-    """Print with the time since the start."""
-    print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
-
-
-START = time.monotonic()
-
-
 def compile_all() -> int:
     """Compile every case; the number of failures."""
-    from recorded.nvrtc_check import compile_case
-
+    folders = tuple(f"-I{folder}" for folder in gpu.include_folders())
     failures = 0
     for section in SECTIONS:
         for case in cases(section):
             try:
                 case.digest()
-                compile_case(case.code, case.options)
+                machine_code(case.code, (*case.options, "-lineinfo", *folders))
             except RuntimeError as error:
                 failures += 1
                 print(f"{section} {case.name}: {error}")
@@ -83,88 +75,45 @@ def child(section: str, start: int, stop: int | None, folder: Path) -> int:
     return status
 
 
-def run_section(section: str) -> tuple[dict[str, np.ndarray], dict[str, dict]]:
+Results = tuple[dict[str, np.ndarray], dict[str, dict]]  # entries of the .npz, notes by case
+
+
+def run_child(section: str, start: int, stop: int | None = None) -> tuple[Results | None, int, str]:
+    """What a process made of cases [start, stop), None if nothing; the last one it began; its problem."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "progress").write_text(str(start))
+        command = [sys.executable, __file__, "--child", section, "--start", str(start)]
+        command += ["--folder", name, *(["--stop", str(stop)] if stop is not None else [])]
+        status, said = run(command, CHILD_SECONDS)
+        problem = "" if status in (0, FAULT) else f"process ended with {status}: {said[-600:]}"
+        reached = int((folder / "progress").read_text())
+        part = folder / f"part_{start}.npz"
+        if not part.exists():
+            return None, reached, problem
+        with np.load(part) as data:
+            entries = {key: data[key] for key in data.files}
+        return (entries, json.loads(part.with_suffix(".json").read_text())), reached, problem
+
+
+def run_section(section: str) -> Results:
     """All cases of a section, child after child."""
     entries: dict[str, np.ndarray] = {}
     notes: dict[str, dict] = {}
     start = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        while start < len(cases(section)):
-            (folder / "progress").write_text(str(start))
-            command = [
-                sys.executable,
-                __file__,
-                "--child",
-                section,
-                "--start",
-                str(start),
-                "--folder",
-                name,
-            ]
-            problem = ""
-            try:
-                done = subprocess.run(
-                    command, timeout=CHILD_SECONDS, capture_output=True, text=True
-                )
-                if done.returncode not in (0, FAULT):
-                    problem = f"process ended with {done.returncode}: {done.stderr[-600:]}"
-            except subprocess.TimeoutExpired:
-                problem = f"no end within {CHILD_SECONDS} s"
-            reached = int((folder / "progress").read_text())
-            part = folder / f"part_{start}.npz"
-            if part.exists():
-                with np.load(part) as data:
-                    entries.update({key: data[key] for key in data.files})
-                notes.update(json.loads(part.with_suffix(".json").read_text()))
-                start = reached + 1
-            elif (
-                reached > start
-            ):  # lost with the process: the cases before the guilty one again, without it
-                say(f"{section}: {cases(section)[reached].name}: {problem}")
-                notes[cases(section)[reached].name] = {
-                    "digest": cases(section)[reached].digest(),
-                    "error": problem,
-                }
-                entries_before, notes_before = _one_by_one(section, start, reached)
-                entries.update(entries_before)
-                notes.update(notes_before)
-                start = reached + 1
-            else:
-                say(f"{section}: {cases(section)[start].name}: {problem}")
-                notes[cases(section)[start].name] = {
-                    "digest": cases(section)[start].digest(),
-                    "error": problem,
-                }
-                start += 1
+    while start < len(cases(section)):
+        found, reached, problem = run_child(section, start)
+        if found is None:
+            guilty = cases(section)[reached]
+            say(f"{section}: {guilty.name}: {problem}")
+            notes[guilty.name] = {"digest": guilty.digest(), "error": problem}
+            if reached > start:  # those before it were lost with the process: again, without it
+                found, _, _ = run_child(section, start, reached)
+        if found is not None:
+            entries.update(found[0])
+            notes.update(found[1])
+        start = reached + 1
     return entries, notes
-
-
-def _one_by_one(
-    section: str, start: int, stop: int
-) -> tuple[dict[str, np.ndarray], dict[str, dict]]:
-    """Cases [start, stop), which ran well before, in one process that stops there."""
-    with tempfile.TemporaryDirectory() as name:
-        command = [
-            sys.executable,
-            __file__,
-            "--child",
-            section,
-            "--start",
-            str(start),
-            "--stop",
-            str(stop),
-            "--folder",
-            name,
-        ]
-        subprocess.run(command, timeout=CHILD_SECONDS, capture_output=True, text=True)
-        part = Path(name) / f"part_{start}.npz"
-        if not part.exists():
-            return {}, {}
-        with np.load(part) as data:
-            return {key: data[key] for key in data.files}, json.loads(
-                part.with_suffix(".json").read_text()
-            )
 
 
 def launch_memory() -> None:
@@ -176,64 +125,14 @@ def launch_memory() -> None:
             print(f"{case.name}: {error}", file=sys.stderr, flush=True)
 
 
-def find_ncu() -> str | None:
-    """Nsight Compute's command line."""
-    places = [shutil.which("ncu"), "/usr/local/cuda/bin/ncu"]
-    places += sorted(map(str, Path("/opt/nvidia/nsight-compute").glob("*/ncu")), reverse=True)
-    return next((place for place in places if place and Path(place).exists()), None)
-
-
-def count(metrics: dict[str, str], log: Path) -> tuple[dict[str, dict[str, int]], str]:
-    """Counters by case, and ncu's own words where it said something else."""
-    ncu = find_ncu()
-    if ncu is None:
-        return {}, "ncu not found"
-    command = [
-        ncu,
-        "--clock-control",
-        "none",
-        "--page",
-        "raw",
-        "--csv",
-        "--print-units",
-        "base",
-        "--log-file",
-        str(log),
-        "--kernel-name",
-        "regex:^m_",
-        "--metrics",
-        ",".join(metrics.values()),
-        sys.executable,
-        __file__,
-        "--launch-memory",
-    ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        words = (done.stdout + done.stderr)[-3000:]
-    except subprocess.TimeoutExpired:
-        words = "ncu did not end within 300 s"
-    lines = log.read_text().splitlines() if log.exists() else []
-    words += "\n" + "\n".join([line for line in lines if not line.startswith('"')][-15:])
-    rows = list(csv.DictReader(line for line in lines if line.startswith('"')))
-    result: dict[str, dict[str, int]] = {}
-    for row in rows:
-        kernel = (row.get("Kernel Name") or "").split("(")[0]
-        if kernel.startswith("m_"):
-            read = {key: row.get(metric) or "" for key, metric in metrics.items()}
-            result[kernel[2:]] = {
-                key: int(float(text.replace(",", "")))
-                for key, text in read.items()
-                if _number(text)
-            }
-    return result, words
-
-
-def _number(text: str) -> bool:
-    try:
-        float(text.replace(",", ""))
-    except ValueError:
-        return False
-    return True
+def count(metrics: dict[str, str]) -> dict[str, dict[str, int]]:
+    """Counters by case."""
+    script = [__file__, "--launch-memory"]
+    rows = watching.profile(script, "^m_", watching.metrics(metrics), 300)
+    return {
+        row["Kernel Name"].split("(")[0].removeprefix("m_"): watching.counters(row, metrics)
+        for row in rows
+    }
 
 
 def record(out: Path) -> None:
@@ -257,20 +156,15 @@ def record(out: Path) -> None:
         )
         for name, error in errors.items():
             print(f"    {name}: {error[:300]}", flush=True)
-        (out / "recorded.json").write_text(json.dumps(whole, indent=1))
-    with tempfile.TemporaryDirectory() as name:
-        counters, words = count(METRICS | EXTRA_METRICS, Path(name) / "ncu.csv")
-        complete = sum(len(c) == len(METRICS | EXTRA_METRICS) for c in counters.values())
-        say(f"ncu: {len(counters)} kernels, {complete} with every metric")
-        if sum(METRICS.keys() <= c.keys() for c in counters.values()) < len(cases("memory")) // 2:
-            print(words, flush=True)
-            counters, words = count(METRICS, Path(name) / "ncu_again.csv")
-            say(f"ncu, without the extra metrics: {len(counters)} kernels")
-        if len(counters) < len(cases("memory")):
-            print(words, flush=True)
+        save(out / "recorded.json", whole)
+    counters = count(METRICS | EXTRA_METRICS)
+    complete = sum(len(c) == len(METRICS | EXTRA_METRICS) for c in counters.values())
+    say(f"ncu: {len(counters)} kernels, {complete} with every metric")
+    if sum(METRICS.keys() <= c.keys() for c in counters.values()) < len(cases("memory")) // 2:
+        counters = count(METRICS)
+        say(f"ncu, without the extra metrics: {len(counters)} kernels")
     whole["counters"] = counters
-    text = json.dumps(whole, indent=1)
-    (out / "recorded.json").write_text(text)
+    save(out / "recorded.json", whole)
     say("done")
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from faulty import cases, tools  # noqa: E402
 
-from tools.record.ladder_tools import tool as find_tool  # noqa: E402
+from helpers.measure import nsight  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+from tools.record.watching import run  # noqa: E402
 
 SECONDS = 120  # for one kernel under one tool; a kernel that hangs is ended
 MOST_LINES = 60  # of a report: some kernels have the same fault in every thread
@@ -55,17 +56,9 @@ def launch(name: str) -> None:
 
 def watch(command: str, tool: str, name: str) -> dict:
     """What one tool says of one kernel."""
-    start = [command, "--tool", tool, "--print-limit", "20", sys.executable, __file__]
     began = time.monotonic()
-    try:
-        done = subprocess.run(
-            [*start, "--launch", name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=SECONDS, errors="replace",
-        )  # fmt: skip
-        text, status = done.stdout, done.returncode
-    except subprocess.TimeoutExpired as late:
-        text, status = late.stdout or b"", None
-        text = text.decode(errors="replace") if isinstance(text, bytes) else text
+    start = [command, "--tool", tool, "--print-limit", "20", sys.executable, __file__]
+    status, text = run([*start, "--launch", name], SECONDS)
     lines = tools.reports(text)
     found = tools.verdicts(tool, "\n".join(lines))
     print(f"{name:<36}{tool:<12}{time.monotonic() - began:5.1f} s  {found or '-'}", flush=True)
@@ -85,14 +78,14 @@ def versions(command: str) -> dict[str, str]:
     """The GPU and the software, compute-sanitizer among it."""
     from recorded import gpu
 
-    said = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60)
-    version = [line for line in said.stdout.splitlines() if "ersion" in line]
+    _, said = run([command, "--version"], 60)
+    version = [line for line in said.splitlines() if "ersion" in line]
     return gpu.describe() | {"compute_sanitizer": " ".join(version)}
 
 
 def record(workers: int, only: str | None) -> int:
     """Every kernel under every tool; 1 if a tool did not come to its summary."""
-    command = find_tool("compute-sanitizer")
+    command = nsight.find("compute-sanitizer")
     if command is None:
         print("compute-sanitizer is not there; it comes with the CUDA toolkit.", file=sys.stderr)
         return 1
@@ -112,7 +105,7 @@ def record(workers: int, only: str | None) -> int:
         print(json.dumps(kernels, indent=1))
     else:
         data = {"device": versions(command), "kernels": kernels}
-        (cases.FOLDER / "h200.json").write_text(json.dumps(data, indent=1) + "\n")
+        save(cases.FOLDER / "h200.json", data)
     return 1 if failed else 0
 
 

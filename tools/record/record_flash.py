@@ -11,19 +11,15 @@ DIR/flash_counters.json is the part that belongs into tests/recorded/data.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
-import shutil
-import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from recorded import gpu  # noqa: E402
 from recorded.flash_cases import (  # noqa: E402
     HEAD_DIMS,
     PROFILED,
@@ -34,11 +30,12 @@ from recorded.flash_cases import (  # noqa: E402
 )
 from recorded.sections import EXTRA_METRICS, METRICS  # noqa: E402
 
-from tools.record import flash_device  # noqa: E402
+from tools.record import flash_device, watching  # noqa: E402
+from tools.record.machine_code import machine_code, resources  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+from tools.record.watching import run, say  # noqa: E402
 
-START = time.monotonic()
-KERNELS = "regex:^(flash_attention|turn|phases)$"
-TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+KERNELS = "^(flash_attention|turn|phases)$"
 SECTIONS = (
     "SpeedOfLight",
     "LaunchStats",
@@ -65,18 +62,9 @@ DRIVERS = {
 }
 
 
-def say(text: str) -> None:
-    """Print with the time since the start."""
-    print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
-
-
 def compile_all() -> int:
     """Compile every contender and counted case for three architectures; the number of failures."""
-    from recorded.nvrtc_check import include_folders
-
-    from tools.record.machine_code import machine_code, resources
-
-    folders = tuple(f"-I{folder}" for folder in include_folders())
+    folders = tuple(f"-I{folder}" for folder in gpu.include_folders())
     kernels = [
         (f"{variant.name}, d = {d}, {element}", variant.kernel(element, d), "sm_90")
         for variant in contenders()
@@ -106,18 +94,6 @@ def compile_all() -> int:
 # ---------------------------------------------------------------- children
 
 
-def run(command: list[str], seconds: float) -> tuple[int | None, str]:
-    """Exit status (None after `seconds`) and what the command printed."""
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds
-        )
-    except subprocess.TimeoutExpired as error:
-        said = error.stdout or b""
-        return None, said.decode(errors="replace") if isinstance(said, bytes) else said
-    return done.returncode, done.stdout
-
-
 def child(stage: str, folder: Path, seconds: float) -> dict:
     """A stage in a process of its own; what it returned, or its last words."""
     path = folder / f"{stage}.json"
@@ -133,75 +109,22 @@ def child(stage: str, folder: Path, seconds: float) -> dict:
 
 def sanitize() -> dict:
     """What each tool of compute-sanitizer says of the small launches; all run at once."""
-    with ThreadPoolExecutor(len(TOOLS)) as pool:
-        return dict(zip(TOOLS, pool.map(_sanitize, TOOLS), strict=True))
-
-
-def _sanitize(name: str) -> dict:
-    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    command = [tool, "--tool", name, "--target-processes", "application-only"]
-    command += ["--error-exitcode", "99", sys.executable, __file__, "--drive", "sanitized"]
-    try:
-        status, said = run(command, 150)
-    except OSError as error:
-        status, said = None, str(error)
-    lines = [line for line in said.splitlines() if "SUMMARY" in line]
-    result = {"status": status, "summary": lines}
-    if status != 0:
-        result["output"] = said[-4000:]
-        print(said[-4000:], flush=True)
-    say(f"{name}: exit status {status}, {' '.join(lines)}")
-    return result
+    script = [__file__, "--drive", "sanitized"]
+    return watching.sanitize({name: (name, script) for name in watching.SANITIZERS}, 150)
 
 
 # ---------------------------------------------------------------- Nsight Compute
 
 
-def find_ncu() -> str:
-    """Nsight Compute's command line."""
-    places = [shutil.which("ncu"), "/usr/local/cuda/bin/ncu"]
-    places += sorted(map(str, Path("/opt/nvidia/nsight-compute").glob("*/ncu")), reverse=True)
-    return next((place for place in places if place and Path(place).exists()), "ncu")
+def ncu(drive: str, kernels: str, options: list[str], seconds: float) -> list[dict]:
+    """One row of ncu's raw page for each kernel of a driver."""
+    return watching.profile([__file__, "--drive", drive], kernels, options, seconds)
 
 
-def ncu(drive: str, options: list[str], folder: Path, seconds: float) -> list[dict]:
-    """One row of ncu's raw page for each kernel of a driver, values with units in base units."""
-    log = folder / f"ncu_{drive}.csv"
-    command = [find_ncu(), "--clock-control", "none", "--page", "raw", "--csv"]
-    command += ["--print-units", "base", "--log-file", str(log), *options]
-    status, said = run([*command, sys.executable, __file__, "--drive", drive], seconds)
-    lines = log.read_text().splitlines() if log.exists() else []
-    log.unlink(missing_ok=True)
-    rows = list(csv.DictReader(line for line in lines if line.startswith('"')))
-    units = rows[0] if rows and not rows[0].get("Kernel Name") else {}
-    kernels = [row for row in rows if row.get("Kernel Name")]
-    say(f"ncu, {drive}: exit status {status}, {len(kernels)} kernels")
-    if status != 0 or not kernels:
-        print(said[-2000:], *[x for x in lines if not x.startswith('"')][-15:], sep="\n")
-    return [
-        {
-            name: [_number(text), units[name]] if units.get(name) else _number(text)
-            for name, text in row.items()
-            if name and text
-        }
-        for row in kernels
-    ]
-
-
-def _number(text: str) -> float | int | str:
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        return text
-    return int(value) if value.is_integer() else value
-
-
-def counters(folder: Path) -> list[dict]:
+def counters() -> list[dict]:
     """The counted cases with what ncu counted."""
     metrics = METRICS | EXTRA_METRICS
-    rows = ncu(
-        "counted", ["--kernel-name", KERNELS, "--metrics", ",".join(metrics.values())], folder, 150
-    )
+    rows = ncu("counted", KERNELS, watching.metrics(metrics), 150)
     cases = counted_cases()
     if len(rows) != len(cases):
         say(f"counters: {len(rows)} kernels for {len(cases)} cases")
@@ -211,7 +134,6 @@ def counters(folder: Path) -> list[dict]:
         grid, block, shared, _ = case.launch()
         if f"({', '.join(map(str, grid))})" != row["Grid Size"]:
             return [{"error": f"{case} has grid {grid}, ncu saw {row['Grid Size']}"}]
-        read = {key: row[metric] for key, metric in metrics.items() if metric in row}
         result.append(
             {
                 "file": case.file,
@@ -221,7 +143,7 @@ def counters(folder: Path) -> list[dict]:
                 "grid": list(grid),
                 "block": list(block),
                 "shared_mem": shared,
-                "ncu": {k: v[0] if isinstance(v, list) else v for k, v in read.items()},
+                "ncu": watching.counters(row, metrics),
             }
         )
     for case in (*result[:2], *result[2 * 3 : 2 * 4]):
@@ -229,20 +151,18 @@ def counters(folder: Path) -> list[dict]:
     return result
 
 
-def profile(folder: Path) -> dict:
+def profile() -> dict:
     """Every metric of SECTIONS for both rungs and for PyTorch's FlashAttention-2."""
     options = [option for section in SECTIONS for option in ("--section", section)]
     names = [f"{name} {shape}" for shape in PROFILED for name in RUNGS]
-    rows = ncu("profiled", ["--kernel-name", KERNELS, *options], folder, 120)
+    rows = ncu("profiled", KERNELS, options, 120)
     result = dict(zip(names, rows, strict=False))
-    rows = ncu("torch", ["--kernel-name", "regex:flash_fwd", *options], folder, 120)
+    rows = ncu("torch", "flash_fwd", options, 120)
     for number, row in enumerate(rows):  # it may split a small problem between several kernels
         result[f"FlashAttention-2, launch {number}, {row['Kernel Name'][:40]}"] = row
     for name, row in result.items():
         stalls = {
-            key.split("stalled_")[1].split("_per_")[0]: value[0]
-            if isinstance(value, list)
-            else value
+            key.split("stalled_")[1].split("_per_")[0]: value
             for key, value in row.items()
             if key.startswith("smsp__average_warps_issue_stalled_") and "not_issued" not in key
         }
@@ -265,8 +185,6 @@ def headers_found() -> bool:
 
 def record(out: Path, stages: list[str]) -> None:
     """The stages, into out/flash.json."""
-    from recorded import gpu
-
     out.mkdir(parents=True, exist_ok=True)
     whole: dict = {"device": gpu.describe(), "metrics": METRICS, "extra_metrics": EXTRA_METRICS}
     whole["cuda_headers_found"] = headers_found()
@@ -275,9 +193,9 @@ def record(out: Path, stages: list[str]) -> None:
     say(f"{whole['device']}, headers found: {whole['cuda_headers_found']}")
     make = {
         "correctness": lambda: child("correctness", out, 150),
-        "counters": lambda: counters(out),
+        "counters": counters,
         "timings": lambda: child("timings", out, 200),
-        "profile": lambda: profile(out),
+        "profile": profile,
         "sanitizer": sanitize,
         "sustained": lambda: child("sustained", out, 60),
     }
@@ -287,10 +205,10 @@ def record(out: Path, stages: list[str]) -> None:
         except Exception as error:  # the other stages are still wanted
             whole[stage] = {"error": f"{type(error).__name__}: {error}"}
             say(f"{stage}: {whole[stage]['error']}")
-        (out / "flash.json").write_text(json.dumps(whole, indent=1))
+        save(out / "flash.json", whole)
         if stage == "counters":
             kept = {"device": whole["device"], "metrics": METRICS, "cases": whole[stage]}
-            (out / "flash_counters.json").write_text(json.dumps(kept, indent=1))
+            save(out / "flash_counters.json", kept)
     say("done")
 
 

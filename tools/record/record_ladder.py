@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -27,17 +28,20 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from recorded import gpu  # noqa: E402
+
 from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error  # noqa: E402
-from helpers.problem.ladder import LADDER  # noqa: E402
+from helpers.problem.ladder import LADDER, rung  # noqa: E402
 from tools.record import ladder_cases as cases  # noqa: E402
-from tools.record.ladder_cases import START, say  # noqa: E402
-from tools.record.ladder_sweep import WAIT, sweep, times  # noqa: E402
+from tools.record.ladder_sweep import sweep, times  # noqa: E402
 from tools.record.ladder_tools import (  # noqa: E402
     counters,
     launch_counted,
     launch_sanitized,
     sanitizer,
 )
+from tools.record.machine_code import machine_code, resources  # noqa: E402
+from tools.record.watching import START, say  # noqa: E402
 
 SECTIONS = ("times", "counters", "sanitizer", "checks", "sweep")
 
@@ -58,9 +62,6 @@ def modules() -> list[tuple[str, dict]]:
 
 def compile_all() -> int:
     """Compile everything to machine code for sm_90 with no GPU; the number of kernels that could not be launched."""
-    from helpers.problem.ladder import rung
-    from tools.record.machine_code import machine_code, resources
-
     done, failures, spilled = {}, 0, []
     for name, values in modules():
         for launch in rung(name).launches(64, 64, **values):
@@ -82,7 +83,6 @@ def compile_all() -> int:
                 spilled.append((kernel.file.name, kernel.entry, dict(values), need))
     code = cases.third_barrier_missing()
     machine_code(code, ("-std=c++17",))
-    machine_code(WAIT, ())
     for one in spilled:
         print("spills:", *one)
     say(f"{len(done)} sources compiled, {failures} failures")
@@ -92,8 +92,6 @@ def compile_all() -> int:
 
 def compile_here(pairs: list[tuple[str, dict]]) -> int:
     """Compile into CuPy's cache on disk; the number of rungs done."""
-    from helpers.problem.ladder import rung
-
     for name, values in pairs:
         for launch in rung(name).launches(64, 64, **values):
             launch.kernel.compile()
@@ -102,8 +100,6 @@ def compile_here(pairs: list[tuple[str, dict]]) -> int:
 
 def warm_cache() -> None:
     """Compile everything with all cores, for the sections that follow."""
-    import multiprocessing
-
     pairs = modules()
     workers = max(1, min(12, (os.cpu_count() or 2) - 2))
     parts = [pairs[n :: 3 * workers] for n in range(3 * workers)]
@@ -159,8 +155,6 @@ def noted(data: dict, section: str, file: Path) -> Iterator[None]:
 
 def record(out: Path, only: tuple[str, ...], rounds: int, budget: float) -> None:
     """Everything that `only` names, into `out`."""
-    from recorded import gpu
-
     out.mkdir(parents=True, exist_ok=True)
     file = out / "ladder_checks.json"
     data: dict = {"device": gpu.describe()}

@@ -69,7 +69,7 @@ def trim(whole: dict, note: str = "") -> dict:
 
 def _profile(title: str, row: dict) -> dict | None:
     """One profiled launch; None of the small ones that FlashAttention-2 splits its work into."""
-    metrics = {name: _value(row[name]) for name in PROFILED if name in row}
+    metrics = {name: row[name] for name in PROFILED if name in row}
     if title.startswith(RIVAL):
         if "splitkv" in row["Kernel Name"]:
             return None
@@ -82,10 +82,6 @@ def _profile(title: str, row: dict) -> dict | None:
         "shape": [int(n) for n in shape.strip("()").split(",")],
         "metrics": metrics,
     }
-
-
-def _value(entry) -> float | int:
-    return entry[0] if isinstance(entry, list) else entry
 
 
 def _by_name(timings: dict, what: str) -> dict:
