@@ -49,7 +49,6 @@ LATE_LEFT: dict[str, int] = {
     "exercises/magic.py": 3,
     "exercises/trial.py": 2,
     "exercises/waiting_note.py": 1,
-    "figures/pictures/swizzle.py": 1,
     "kernels/kernel.py": 5,
     "kernels/listing.py": 2,
     "problem/flash.py": 2,
@@ -68,12 +67,6 @@ LATE_LEFT: dict[str, int] = {
     "standin/raw_kernels.py": 5,
 }
 LONG_LEFT: set[str] = {
-    "figures/ideas/attention_map.py:attention_map",
-    "figures/ideas/embedding.py:embedding",
-    "figures/ideas/linear_map.py:linear_map",
-    "figures/ideas/softmax_rows.py:softmax_rows",
-    "figures/ideas/weighted_rows.py:weighted_rows",
-    "figures/parts.py:matrix",
     "panels/difference.py:difference",
     "simulator/launch.py:launch",
     "simulator/machine/accesses.py:copy_step",

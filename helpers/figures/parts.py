@@ -54,6 +54,20 @@ class Grid(NamedTuple):
         x, y = self.x + column * self.cell_width, self.y + row * self.cell_height
         return x, y, self.cell_width, self.cell_height
 
+    def row(self, row: int) -> list[tuple[int, int]]:
+        """(row, column) of the cells of a row."""
+        return [(row, column) for column in range(self.columns)]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """(row, column) of all cells, row by row."""
+        return [place for row in range(self.rows) for place in self.row(row)]
+
+    @property
+    def boxes(self) -> list[tuple[float, float, float, float]]:
+        """Where all cells are, row by row."""
+        return [self.box(*place) for place in self.places]
+
     def centre(self, row: int, column: int = 0) -> tuple[float, float]:
         """The middle of a cell."""
         x, y, width, height = self.box(row, column)
@@ -69,16 +83,16 @@ def matrix(
     cell: tuple[float, float] = (56, 34),
     hue: str = "gray",
     title: str = "",
-    shape: str | None = None,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
+    shape: str = "",
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
     shade: float | np.ndarray | None = None,
     shown: Callable[[int, int], bool] | None = None,
     current: Iterable[tuple[int, int]] = (),
     digits: int = 2,
     size: float = SMALL,
 ) -> Grid:
-    """A matrix with its values in cells.
+    """A matrix with its values in cells; returns where these lie.
 
     Args:
         values: a 2-D array of numbers, or rows of texts; a text stands as it is, such as "…".
@@ -94,52 +108,49 @@ def matrix(
             dashed borders.
         current: cells that the step is about, with a thick border.
         digits: behind the decimal point; fewer where the cell has no room for them.
-
-    Returns:
-        Where the cells lie.
     """
     data = values if isinstance(values, np.ndarray) else [list(row) for row in values]
-    count, across = len(data), len(data[0]) if len(data) else 0
-    width, height = cell
-    grid = Grid(x, y, width, height, count, across)
-    places = [(i, j) for i in range(count) for j in range(across)]
-    known = {place for place in places if shown is None or shown(*place)}
+    grid = Grid(x, y, *cell, len(data), len(data[0]) if len(data) else 0)
+    known = [place for place in grid.places if shown is None or shown(*place)]
+    boxes = [grid.box(*place) for place in known]
     if shade is None:
-        canvas.cells([grid.box(*p) for p in sorted(known)], fill=f"{hue}-fill", stroke="none")
-    else:
-        by_cell = isinstance(shade, np.ndarray)
-        for i, j in sorted(known):
-            value, full = (shade[i, j], 1.0) if by_cell else (data[i][j], shade)
-            tint(canvas, grid.box(i, j), value, full, hue)
-    canvas.cells(
-        [grid.box(*p) for p in places if p not in known], stroke="grid", dash="3 3", weight=1
-    )
-    canvas.cells([grid.box(*p) for p in sorted(known)], stroke=hue, weight=1)
-    for i, j in sorted(known):
-        value = data[i][j]
-        text = value if isinstance(value, str) else _fitting(value, digits, width - 4, size)
+        canvas.cells(boxes, fill=f"{hue}-fill", stroke="none")
+    for i, j in known if shade is not None else ():
+        share = (shade[i, j], 1.0) if isinstance(shade, np.ndarray) else (data[i][j], shade)
+        tint(canvas, grid.box(i, j), *share, hue)
+    unknown = set(grid.places).difference(known)
+    canvas.cells([grid.box(*p) for p in sorted(unknown)], stroke="grid", dash="3 3", weight=1)
+    canvas.cells(boxes, stroke=hue, weight=1)
+    for i, j in known:
+        text = _fitting(data[i][j], digits, cell[0] - 4, size)
         middle, centre = grid.centre(i, j)
         canvas.text(middle, centre + 0.36 * size, text, size=size, anchor="middle", mono=True)
     outline(canvas, grid, current)
-    for i, label in enumerate(rows or ()):
-        canvas.text(x - 10, grid.centre(i)[1] + 0.36 * NORMAL, label, anchor="end")
-    turned = _turned(columns or (), width)
-    for j, label in enumerate(columns or ()):
-        middle = grid.centre(0, j)[0]
-        if turned:
-            canvas.text(middle - 2, y - 7, label, size=SMALL, turn=_TURN)
-        else:
-            canvas.text(middle, y - 9, label, anchor="middle")
-    if title:
-        above = y - 12 - label_height(columns or (), width)
-        canvas.text(x, above, title, size=18, bold=True, fill=hue if hue != "gray" else "ink")
-        if shape:
-            canvas.text(x + text_width(title, 18) + 18, above, shape, size=SMALL, fill="muted")
+    _names(canvas, grid, rows, columns)
+    above = y - 12 - label_height(columns, cell[0])
+    canvas.text(x, above, title, size=18, bold=True, fill=hue if hue != "gray" else "ink")
+    if title and shape:
+        canvas.text(x + text_width(title, 18) + 18, above, shape, size=SMALL, fill="muted")
     return grid
 
 
+def _names(canvas: Canvas, grid: Grid, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Names left of the rows and above the columns."""
+    for i, name in enumerate(rows):
+        canvas.text(grid.x - 10, grid.centre(i)[1] + 0.36 * NORMAL, name, anchor="end")
+    turned = _turned(columns, grid.cell_width)
+    for j, name in enumerate(columns):
+        middle = grid.centre(0, j)[0]
+        if turned:
+            canvas.text(middle - 2, grid.y - 7, name, size=SMALL, turn=_TURN)
+        else:
+            canvas.text(middle, grid.y - 9, name, anchor="middle")
+
+
 def _fitting(value, digits: int, width: float, size: float) -> str:
-    """A number with as many digits as fit into `width`."""
+    """A number with as many digits as fit into `width`; a text as it is."""
+    if isinstance(value, str):
+        return value
     texts = [number(value, fewer) for fewer in range(digits, -1, -1)]
     return next((t for t in texts if text_width(t, size, mono=True) <= width), texts[-1])
 

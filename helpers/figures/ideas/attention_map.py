@@ -36,55 +36,8 @@ def attention_map(P, tokens: Sequence[str]) -> list[Frame]:
         )
     if not ((P >= 0) & (P <= 1 + 1e-6)).all():
         raise ValueError("attention_map shows weights, which are numbers from 0 to 1.")
-    names = [literal(token) for token in tokens]
-    side = max(text_width(name, SMALL) for name in names) + 10
-    wide = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * side - 150) / count)
-    high = max(_ROW[0], min(_ROW[1], 300 / count))
-    top = 40 + label_height(names, wide)
-
-    def scene(query: int | None) -> Canvas:
-        canvas = Canvas(
-            height=top + count * high + 8,
-            label=f"Attention weights of {count} tokens: {', '.join(tokens)}.",
-        )
-        grid = matrix(
-            canvas, P, _LEFT, top, cell=(wide, high), hue="purple", title="P",
-            shape="row: who looks; column: at whom", rows=names, columns=names, shade=1.0,
-        )  # fmt: skip
-        if query is not None:
-            outline(canvas, grid, [(query, j) for j in range(count)])
-        start, end = grid.right + _GAP + side, WIDTH - side - 4
-        canvas.text(start, top - 22, "looks", size=SMALL, anchor="end", fill="muted")
-        canvas.text(end, top - 22, "at", size=SMALL, fill="muted")
-        links = [
-            (P[i, j], i, j)
-            for i in range(count)
-            for j in range(count)
-            if P[i, j] >= _FAINT and query in (None, i)
-        ]
-        for weight, i, j in sorted(links):
-            y1, y2 = grid.centre(i)[1], grid.centre(j)[1]
-            bend = 0.45 * (end - start)
-            canvas.path(
-                f"M{start + 4:.1f} {y1:.1f}C{start + bend:.1f} {y1:.1f} {end - bend:.1f} {y2:.1f} "
-                f"{end - 6:.1f} {y2:.1f}",
-                stroke="purple",
-                weight=_THICKEST * weight,
-                opacity=0.85 if query is not None else 0.6,
-            )
-        for i, name in enumerate(names):
-            y = grid.centre(i)[1] + 0.36 * SMALL
-            asks = query in (None, i)
-            canvas.text(
-                start, y, name, size=SMALL, anchor="end", bold=i == query,
-                fill="ink" if asks else "muted",
-            )  # fmt: skip
-            taken = query is None or P[query, i] >= _FAINT
-            bold = query is not None and i == int(P[query].argmax())
-            canvas.text(end, y, name, size=SMALL, bold=bold, fill="ink" if taken else "muted")
-        return canvas
-
-    whole = scene(None).frame(
+    film = LookFilm(P, tokens)
+    whole = film.scene(None).frame(
         "The whole map. The thicker a link, the more the token on its left takes from the one "
         f"on its right; links under {_percent(_FAINT)} are left out."
     )
@@ -92,8 +45,54 @@ def attention_map(P, tokens: Sequence[str]) -> list[Frame]:
     for i, token in enumerate(tokens):
         order = np.argsort(-P[i], kind="stable")[:3]
         shares = [f"{_percent(P[i, j])} from “{tokens[j]}”" for j in order if P[i, j] >= _FAINT]
-        frames.append(scene(i).frame(f"“{token}” takes {', '.join(shares)}."))
+        frames.append(film.scene(i).frame(f"“{token}” takes {', '.join(shares)}."))
     return frames
+
+
+class LookFilm:
+    """The matrix of weights, and links from the tokens that look to those that they look at."""
+
+    def __init__(self, P: np.ndarray, tokens: Sequence[str]):
+        self.P, self.tokens, count = P, tokens, len(tokens)
+        self.names = [literal(token) for token in tokens]
+        self.side = max(text_width(name, SMALL) for name in self.names) + 10
+        wide = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * self.side - 150) / count)
+        self.cell = wide, max(_ROW[0], min(_ROW[1], 300 / count))
+        self.top = 40 + label_height(self.names, wide)
+
+    def scene(self, query: int | None) -> Canvas:
+        """The links of one token, or of all."""
+        count = len(self.names)
+        canvas = Canvas(
+            height=self.top + count * self.cell[1] + 8,
+            label=f"Attention weights of {count} tokens: {', '.join(self.tokens)}.",
+        )
+        grid = matrix(
+            canvas, self.P, _LEFT, self.top, cell=self.cell, hue="purple", title="P",
+            shape="row: who looks; column: at whom", rows=self.names, columns=self.names, shade=1.0,
+        )  # fmt: skip
+        if query is not None:
+            outline(canvas, grid, grid.row(query))
+        start, end = grid.right + _GAP + self.side, WIDTH - self.side - 4
+        canvas.text(start, self.top - 22, "looks", size=SMALL, anchor="end", fill="muted")
+        canvas.text(end, self.top - 22, "at", size=SMALL, fill="muted")
+        for weight, i, j in sorted((self.P[place], *place) for place in grid.places):
+            if weight >= _FAINT and query in (None, i):
+                look = {"weight": _THICKEST * weight, "opacity": 0.6 if query is None else 0.85}
+                y1, y2, bend = grid.centre(i)[1], grid.centre(j)[1], 0.45 * (end - start)
+                canvas.path(
+                    f"M{start + 4:.1f} {y1:.1f}C{start + bend:.1f} {y1:.1f} {end - bend:.1f} "
+                    f"{y2:.1f} {end - 6:.1f} {y2:.1f}", stroke="purple", **look,
+                )  # fmt: skip
+        best = None if query is None else int(self.P[query].argmax())
+        for i, name in enumerate(self.names):
+            y = grid.centre(i)[1] + 0.36 * SMALL
+            asks = query in (None, i)
+            taken = query is None or self.P[query, i] >= _FAINT
+            canvas.text(start, y, name, size=SMALL, anchor="end", bold=i == query,
+                        fill="ink" if asks else "muted")  # fmt: skip
+            canvas.text(end, y, name, size=SMALL, bold=i == best, fill="ink" if taken else "muted")
+        return canvas
 
 
 def _percent(share: float) -> str:

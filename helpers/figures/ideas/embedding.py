@@ -18,7 +18,7 @@ from ..canvas import (
     telling,
     text_width,
 )  # fmt: skip
-from ..parts import elided, matrix
+from ..parts import Grid, elided, matrix
 
 _COLUMNS, _WIDE, _MOST = 5, 58, 10
 _LEFT, _TABLE_X, _X_X = 24, 92, 630
@@ -57,139 +57,144 @@ def embedding(
         )
     if not 1 <= len(tokens) <= _MOST:
         raise ValueError(f"embedding shows 1 to {_MOST} tokens, not {len(tokens)}.")
-    count, d = rows.shape
-    sentence = sentence or " ".join(tokens)
-    written = shortened(sentence, WIDTH - 2 * _LEFT - 40, LARGE * 1.1)
-    size = f"{vocabulary:,} × {d}" if vocabulary else f"vocabulary × {d}"
-    # Only the first row of a repeated token needs to say so.
-    again = [list(ids).index(token) < number for number, token in enumerate(ids)]
-
-    def scene(known: int, chips: int, current: int | None = None, result=None) -> Canvas:
-        canvas = Canvas(
-            height=_BELOW + 26 + _high(count) * max(count, 5),
-            label=f"The sentence “{sentence}” as {count} tokens, their ids, and a matrix of "
-            f"{count} rows and {d} columns.",
-        )
-        canvas.text(_LEFT, _SENTENCE_Y + 6, f"“{literal(written)}”", size=LARGE, bold=True)
-        places = _chips(canvas, tokens, ids, chips, current)
-        if chips < 2:
-            return canvas
-        if known or current is not None:
-            picked = 0 if current is None else current
-            table = _table(canvas, rows[picked], ids[picked], size, current is not None)
-        shown = rows if result is None else result
-        values = matrix(
-            canvas,
-            elided(shown, _COLUMNS),
-            _X_X,
-            _BELOW + 20,
-            cell=(_WIDE, _high(count)),
-            title="rows of the table" if result is None and X is not None else "X",
-            shape=f"{count} × {d}",
-            rows=[literal(token) for token in tokens],
-            shown=lambda i, j: i < known,
-            current=[] if current is None else [(current, j) for j in range(_width(d))],
-        )
-        if current is not None:
-            x, y = places[current]
-            target = table.y + 2.5 * table.cell_height
-            # Down from the id, along above the table, and to the row's number.
-            above, left = _BELOW - 24, _LEFT - 8
-            bends = [(x, y), (x, above), (left, above), (left, target), (left + 10, target)]
-            canvas.elbow(bends, stroke="vermillion")
-            end = values.centre(current, 0)[1]
-            middle = table.right + 26
-            first = _X_X - 18 - max(text_width(literal(token)) for token in tokens)
-            canvas.elbow(
-                [(table.right + 4, target), (middle, target), (middle, end), (first, end)],
-                stroke="vermillion",
-            )
-        return canvas
-
+    if X is not None:
+        X = np.asarray(X, dtype=float)
+        if X.shape != rows.shape:
+            raise ValueError(f"X has shape {X.shape}, the rows of the table {rows.shape}.")
+    (count, d), ids = rows.shape, list(ids)
+    film = SentenceFilm(tokens, ids, rows, sentence or " ".join(tokens), vocabulary)
+    name = "X" if X is None else "rows of the table"
     frames = [
-        scene(0, 0).frame("A sentence is text. A model computes with numbers."),
-        scene(0, 1).frame(
+        film.scene(0).frame("A sentence is text. A model computes with numbers."),
+        film.scene(1).frame(
             f"A tokenizer cuts the sentence into {count} tokens, all of a fixed vocabulary."
         ),
-        scene(0, 2).frame("Each token has a number in the vocabulary, its id."),
+        film.scene(2, name).frame("Each token has a number in the vocabulary, its id."),
     ]
-    for number, token in enumerate(tokens):
-        same = " It came before: the same id always picks the same row." if again[number] else ""
+    for row, (token, place) in enumerate(zip(tokens, ids, strict=True)):
+        again = ids.index(place) < row
+        same = " It came before: the same id always picks the same row." if again else ""
         frames.append(
-            scene(number + 1, 2, number).frame(
-                f"“{token}” has id {ids[number]}: row {ids[number]} of the table, {d} numbers, "
-                f"becomes row {number}.{same}"
+            film.scene(2, name, row + 1, row).frame(
+                f"“{token}” has id {place}: row {place} of the table, {d} numbers, becomes row "
+                f"{row}.{same}"
             )
         )
     last = f"X has a row for each of the {count} tokens and {d} columns: X is {count} × {d}."
     if X is None:
-        return [*frames, scene(count, 2).frame(last)]
-    X = np.asarray(X, dtype=float)
-    if X.shape != rows.shape:
-        raise ValueError(f"X has shape {X.shape}, the rows of the table {rows.shape}.")
+        return [*frames, film.scene(2, name, count).frame(last)]
     frames[-1] = telling(frames[-1])
-    frames.append(scene(count, 2, result=X).frame(f"Then {then}. {last}"))
-    return frames
+    return [*frames, film.scene(2, "X", count, result=X).frame(f"Then {then}. {last}")]
 
 
-def _high(count: int) -> float:
-    """The height of one of `count` rows, so that a slide has room for all."""
-    return max(22.0, min(30.0, 216 / count))
+class SentenceFilm:
+    """A sentence, its tokens and ids, the table of embeddings and the rows picked from it."""
 
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        ids: Sequence[int],
+        rows: np.ndarray,
+        sentence: str,
+        vocabulary: int | None,
+    ):
+        self.tokens, self.ids, self.rows, self.sentence = tokens, ids, rows, sentence
+        count, d = rows.shape
+        self.table_size = f"{vocabulary:,} × {d}" if vocabulary else f"vocabulary × {d}"
+        # The height of a row, so that a slide has room for all.
+        self.high = max(22.0, min(30.0, 216 / count))
 
-def _width(d: int) -> int:
-    return min(d, _COLUMNS)
+    def scene(
+        self,
+        stage: int,
+        name: str = "",
+        known: int = 0,
+        current: int | None = None,
+        result: np.ndarray | None = None,
+    ) -> Canvas:
+        """The sentence, from stage 1 on its tokens, from 2 on their ids and the matrix.
 
+        Args:
+            name: of the matrix, of which `known` rows are there.
+            current: the token whose row is picked.
+            result: what stands in the matrix in place of the rows of the table.
+        """
+        (count, d), sentence = self.rows.shape, self.sentence
+        canvas = Canvas(
+            height=_BELOW + 26 + self.high * max(count, 5),
+            label=f"The sentence “{sentence}” as {count} tokens, their ids, and a matrix of "
+            f"{count} rows and {d} columns.",
+        )
+        written = literal(shortened(sentence, WIDTH - 2 * _LEFT - 40, LARGE * 1.1))
+        canvas.text(_LEFT, _SENTENCE_Y + 6, f"“{written}”", size=LARGE, bold=True)
+        places = self._chips(canvas, stage, current)
+        if stage < 2:
+            return canvas
+        table = self._table(canvas, current) if known else None
+        values = matrix(
+            canvas, elided(self.rows if result is None else result, _COLUMNS), _X_X, _BELOW + 20,
+            cell=(_WIDE, self.high), title=name, shape=f"{count} × {d}",
+            rows=[literal(token) for token in self.tokens], shown=lambda i, j: i < known,
+            current=[] if current is None else [(current, j) for j in range(min(d, _COLUMNS))],
+        )  # fmt: skip
+        if table is not None and current is not None:
+            self._arrows(canvas, places[current], table, values.centre(current)[1])
+        return canvas
 
-def _chips(canvas, tokens, ids, stage: int, current: int | None) -> list[tuple[float, float]]:
-    """Tokens and, from stage 2 on, their ids; returns the lower ends of the ids."""
-    if not stage:
-        return []
-    room = canvas.width - _LEFT - 120
-    widths = [
-        20 + max(text_width(token, 18), text_width(str(name), SMALL, mono=True))
-        for token, name in zip(tokens, ids, strict=True)
-    ]
-    gap = 10 if sum(widths) + 10 * len(widths) <= room else 4
-    shrink = min(1.0, (room - gap * len(widths)) / sum(widths))
-    canvas.text(_LEFT, _TOKENS_Y + 5, "tokens", size=SMALL, fill="muted")
-    if stage > 1:
-        canvas.text(_LEFT, _IDS_Y + 5, "ids", size=SMALL, fill="muted")
-    ends = []
-    x = _LEFT + 84.0
-    for number, (token, name, width) in enumerate(zip(tokens, ids, widths, strict=True)):
-        width *= shrink
-        look = {"fill": "vermillion-fill", "stroke": "vermillion", "weight": 3}
-        look = look if number == current else {"fill": "faint", "stroke": "grid"}
-        canvas.rect(x, _TOKENS_Y - 17, width, 34, r=8, **look)
+    def _arrows(self, canvas: Canvas, start: tuple[float, float], table: Grid, end: float) -> None:
+        """Down from the id, along above the table, to the row's number, and to the matrix."""
+        x, y = start
+        target = table.y + 2.5 * table.cell_height
+        above, left = _BELOW - 24, _LEFT - 8
+        bends = [(x, y), (x, above), (left, above), (left, target), (left + 10, target)]
+        canvas.elbow(bends, stroke="vermillion")
+        middle = table.right + 26
+        first = _X_X - 18 - max(text_width(literal(token)) for token in self.tokens)
+        bends = [(table.right + 4, target), (middle, target), (middle, end), (first, end)]
+        canvas.elbow(bends, stroke="vermillion")
+
+    def _chips(self, canvas: Canvas, stage: int, current: int | None) -> list[tuple[float, float]]:
+        """Tokens and, from stage 2 on, their ids; returns the lower ends of the ids."""
+        if not stage:
+            return []
+        room = canvas.width - _LEFT - 120
+        widths = [
+            20 + max(text_width(token, 18), text_width(str(place), SMALL, mono=True))
+            for token, place in zip(self.tokens, self.ids, strict=True)
+        ]
+        gap = 10 if sum(widths) + 10 * len(widths) <= room else 4
+        shrink = min(1.0, (room - gap * len(widths)) / sum(widths))
         least = SMALL if shrink == 1 else SMALLEST
-        size = max(least, 18 * min(1.0, (width - 8) / text_width(token, 18)))
-        name_shown = literal(shortened(token, width - 4, size))
-        canvas.text(x + width / 2, _TOKENS_Y + 6, name_shown, size=size, anchor="middle")
+        canvas.text(_LEFT, _TOKENS_Y + 5, "tokens", size=SMALL, fill="muted")
         if stage > 1:
-            canvas.line(x + width / 2, _TOKENS_Y + 17, x + width / 2, _IDS_Y - 13, stroke="grid")
-            bold = number == current
-            at = (x + width / 2, _IDS_Y + 5)
-            canvas.text(*at, str(name), size=least, anchor="middle", mono=True, bold=bold)
-        ends.append((x + width / 2, _IDS_Y + 11))
-        x += width + gap
-    return ends
+            canvas.text(_LEFT, _IDS_Y + 5, "ids", size=SMALL, fill="muted")
+        ends = []
+        x = _LEFT + 84.0
+        for n, token in enumerate(self.tokens):
+            width, lit = widths[n] * shrink, n == current
+            look = {"fill": "faint", "stroke": "grid"}
+            if lit:
+                look = {"fill": "vermillion-fill", "stroke": "vermillion", "weight": 3}
+            canvas.rect(x, _TOKENS_Y - 17, width, 34, r=8, **look)
+            size = max(least, 18 * min(1.0, (width - 8) / text_width(token, 18)))
+            shown, middle = literal(shortened(token, width - 4, size)), x + width / 2
+            canvas.text(middle, _TOKENS_Y + 6, shown, size=size, anchor="middle")
+            if stage > 1:
+                canvas.line(middle, _TOKENS_Y + 17, middle, _IDS_Y - 13, stroke="grid")
+                canvas.text(middle, _IDS_Y + 5, str(self.ids[n]), size=least, anchor="middle",
+                            mono=True, bold=lit)  # fmt: skip
+            ends.append((middle, _IDS_Y + 11))
+            x += width + gap
+        return ends
 
-
-def _table(canvas, row, name, size: str, lit: bool):
-    """Five rows of the table of embeddings, the one that was picked in the middle."""
-    width = _width(len(row))
-    picked = elided(row[None], _COLUMNS)[0]
-    around = [["·"] * width, ["·"] * width]
-    table = matrix(
-        canvas,
-        [*around, picked if lit else ["·"] * width, *around],
-        _TABLE_X,
-        _BELOW + 20,
-        cell=(_WIDE, 30),
-        title="table of embeddings",
-        shape=size,
-        rows=["⋮", "", str(name) if lit else "", "", "⋮"],
-        current=[(2, j) for j in range(width)] if lit else [],
-    )
-    return table
+    def _table(self, canvas: Canvas, current: int | None) -> Grid:
+        """Five rows of the table of embeddings, the one that was picked in the middle."""
+        dots = ["·"] * min(self.rows.shape[1], _COLUMNS)
+        cells, names, lit = [dots] * 5, ["⋮", "", "", "", "⋮"], []
+        if current is not None:
+            (cells[2],) = elided(self.rows[current : current + 1], _COLUMNS)
+            names[2], lit = str(self.ids[current]), [(2, j) for j in range(len(dots))]
+        return matrix(
+            canvas, cells, _TABLE_X, _BELOW + 20, cell=(_WIDE, 30), title="table of embeddings",
+            shape=self.table_size, rows=names, current=lit,
+        )  # fmt: skip

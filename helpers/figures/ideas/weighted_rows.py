@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..canvas import WIDTH, Canvas, Frame, literal, number
-from ..parts import elided, label_height, matrix, names_of, outline
+from ..parts import Grid, elided, label_height, matrix, names_of, outline
 
 _COLUMNS = 4
 HEIGHT = 30  # of a cell
@@ -34,83 +34,82 @@ def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int =
             f"weighted_rows multiplies P by V: P of {P.shape} needs V of {P.shape[1]} rows, not "
             f"{V.shape}."
         )
-    shown_rows, shown_columns = [literal(n) for n in rows], [literal(n) for n in columns]
-    O = P @ V  # noqa: E741
-    count, across, d = *P.shape, V.shape[1]
-    wide = min(d, _COLUMNS)
-    room = WIDTH - 2 * _LEFT - 2 * wide * _CELL[0] - 30 - 12
-    cell = min(room / across, 60), HEIGHT
-    top = 34 + label_height(columns, cell[0])
-    tallest = max(count, across)
+    film = MeanFilm(P, V, rows, columns)
+    frames = [
+        film.scene(0).frame(
+            f"P holds a weight for each pair of tokens, V a row of {V.shape[1]} numbers for each "
+            "token. A row of O is the rows of V added up, each times its weight."
+        )
+    ]
+    for row, name in enumerate(rows):
+        if row >= in_detail:
+            most = int(P[row].argmax())
+            caption = f"most of it, {number(P[row, most])}, comes from “{columns[most]}”."
+            frames.append(film.scene(row, row).frame(f"Row “{name}” of O: {caption}"))
+            continue
+        for term, other in enumerate(columns):
+            start = f"Row “{name}” starts from" if term == 0 else "Add"
+            end = " The row is complete." if term == len(columns) - 1 else ""
+            caption = f"{start} {number(P[row, term])} times the row of “{other}”.{end}"
+            frames.append(film.scene(row, row, term).frame(caption))
+    last = f"O is complete: for each of the {len(P)} tokens a mean of the rows of V, weighted by P."
+    return [*frames, film.scene(len(P)).frame(last)]
 
-    def scene(done: int, row: int | None = None, term: int | None = None) -> Canvas:
+
+class MeanFilm:
+    """P, V and as much of O as is added up."""
+
+    def __init__(self, P, V, rows: Sequence[str], columns: Sequence[str]):
+        self.P, self.V, self.O = P, V, P @ V
+        self.rows, self.columns = ([*map(literal, names)] for names in (rows, columns))
+        self.wide = min(V.shape[1], _COLUMNS)
+        room = WIDTH - 2 * _LEFT - 2 * self.wide * _CELL[0] - 30 - 12
+        self.cell = min(room / len(V), 60), HEIGHT
+        self.top = 34 + label_height(columns, self.cell[0])
+        self.below = self.top + max(P.shape) * HEIGHT + 26
+
+    def scene(self, done: int, row: int | None = None, term: int | None = None) -> Canvas:
         """`done` rows of O are known; of `row` the terms up to `term`, or all of them."""
+        P, V = self.P, self.V
+        (count, across), d = P.shape, V.shape[1]
         canvas = Canvas(
-            height=top + tallest * HEIGHT + 26 + HEIGHT + 12,
+            height=self.below + HEIGHT + 12,
             label=f"The product of P, {count} × {across}, and V, {across} × {d}, row by row.",
         )
         taken = across if term is None else term + 1
-        result = O.copy()
-        lit = np.zeros((across, wide))
+        result, lit = self.O.copy(), np.zeros((across, self.wide))
         if row is not None:
             result[row] = P[row, :taken] @ V[:taken]
             lit[:taken] = P[row, :taken, None]
             if term is not None:
                 lit[:term] *= 0.35
         weights = matrix(
-            canvas, P, _LEFT, top, cell=cell, hue="purple", title="P", shape=f"{count} × {across}",
-            rows=shown_rows, columns=shown_columns, shade=1.0,
+            canvas, P, _LEFT, self.top, cell=self.cell, hue="purple", title="P",
+            shape=f"{count} × {across}", rows=self.rows, columns=self.columns, shade=1.0,
         )  # fmt: skip
         values = matrix(
-            canvas, elided(V, _COLUMNS), weights.right + _LEFT, top, cell=_CELL, hue="green",
-            title="V", shape=f"{across} × {d}", rows=shown_columns, shade=lit,
+            canvas, elided(V, _COLUMNS), weights.right + _LEFT, self.top, cell=_CELL, hue="green",
+            title="V", shape=f"{across} × {d}", rows=self.columns, shade=lit,
         )  # fmt: skip
         output = matrix(
-            canvas, elided(result, _COLUMNS), values.right + 30, top, cell=_CELL, hue="vermillion",
-            title="O", shape=f"{count} × {d}", shown=lambda i, j: i < done or i == row,
+            canvas, elided(result, _COLUMNS), values.right + 30, self.top, cell=_CELL,
+            hue="vermillion", title="O", shape=f"{count} × {d}",
+            shown=lambda i, j: i < done or i == row,
         )  # fmt: skip
-        if row is None:
-            return canvas
-        outline(canvas, output, [(row, j) for j in range(wide)])
-        if term is None:
-            outline(canvas, weights, [(row, j) for j in range(across)])
-            return canvas
-        outline(canvas, weights, [(row, term)])
-        outline(canvas, values, [(term, j) for j in range(wide)])
-        y = top + tallest * HEIGHT + 26
-        label = f"{number(P[row, term])} × row {term} of V"
-        product = elided(P[row, term] * V[term : term + 1], _COLUMNS)
-        strip = matrix(canvas, product, values.x, y, cell=_CELL, hue="green", rows=[label])
-        end = output.right + 6
-        middle = strip.centre(0)[1]
-        target = output.centre(row)[1]
-        bends = [(strip.right + 4, middle), (end + 6, middle), (end + 6, target), (end - 4, target)]
-        canvas.elbow(bends, stroke="vermillion")
+        if row is not None:
+            outline(canvas, output, output.row(row))
+            outline(canvas, weights, weights.row(row) if term is None else [(row, term)])
+        if term is not None:
+            outline(canvas, values, values.row(term))
+            self._product(canvas, values.x, output, row, term)
         return canvas
 
-    frames = [
-        scene(0).frame(
-            f"P holds a weight for each pair of tokens, V a row of {d} numbers for each token. "
-            "A row of O is the rows of V added up, each times its weight."
-        )
-    ]
-    for row, name in enumerate(rows):
-        if row >= in_detail:
-            most = int(P[row].argmax())
-            frames.append(
-                scene(row, row).frame(
-                    f"Row “{name}” of O: most of it, {number(P[row, most])}, comes from "
-                    f"“{columns[most]}”."
-                )
-            )
-            continue
-        for term, other in enumerate(columns):
-            start = f"Row “{name}” starts from" if term == 0 else "Add"
-            end = " The row is complete." if term == across - 1 else ""
-            frames.append(
-                scene(row, row, term).frame(
-                    f"{start} {number(P[row, term])} times the row of “{other}”.{end}"
-                )
-            )
-    last = f"O is complete: for each of the {count} tokens a mean of the rows of V, weighted by P."
-    return [*frames, scene(count).frame(last)]
+    def _product(self, canvas: Canvas, x: float, output: Grid, row: int, term: int) -> None:
+        """A row of V times its weight, and an arrow to the row of O that it is added to."""
+        weight = self.P[row, term]
+        product = elided(weight * self.V[term : term + 1], _COLUMNS)
+        label = f"{number(weight)} × row {term} of V"
+        strip = matrix(canvas, product, x, self.below, cell=_CELL, hue="green", rows=[label])
+        end, middle, target = output.right + 6, strip.centre(0)[1], output.centre(row)[1]
+        bends = [(strip.right + 4, middle), (end + 6, middle), (end + 6, target), (end - 4, target)]
+        canvas.elbow(bends, stroke="vermillion")
