@@ -28,10 +28,10 @@ PLACES = {
 
 def refusal(name: str, root: Path = ROOT) -> str:
     """Why there can be no new chapter of that name, in a sentence; empty if there can."""
-    if not re.fullmatch(r"\d\d_[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
+    if not re.fullmatch(r"\d\d_[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or len(name) > 36:
         return (
-            f"{name!r} is no name for a chapter: two digits, then words of small letters, such as "
-            "12_demo."
+            f"{name!r} is no name for a chapter: two digits, then words of small letters, 36 "
+            "characters at most, such as 12_demo."
         )
     number = name[:2]
     folders = {"notebooks": "", "kernels": "", "kernels/exercises": "", "helpers/chapters": "ch",
@@ -48,8 +48,8 @@ def write(name: str, root: Path = ROOT) -> list[Path]:
     number, words = name[:2], name[3:].replace("_", " ")
     made = []
     for template, place in PLACES.items():
-        text = (TEMPLATES / template).read_text("utf-8").replace("# Skeleton", f"# {words.title()}")
-        text = text.replace("99_skeleton", name).replace("skeleton", words)
+        text = (TEMPLATES / template).read_text("utf-8").replace("99_skeleton", name)
+        text = text.replace("# Skeleton", f"# {words.capitalize()}").replace("skeleton", words)
         text = re.sub(r"\b99(?=[-_,\"])|(?<=hapter )99", number, text)
         path = Path(place.format(name=name, number=number))
         (root / path).write_text(text, "utf-8")

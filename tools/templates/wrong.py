@@ -1,4 +1,4 @@
-"""Chapter 99, skeleton: wrong answers to its exercises, and trials of changed kernels."""
+"""Chapter 99, skeleton: wrong answers, and trials of changed kernels."""
 
 from __future__ import annotations
 
