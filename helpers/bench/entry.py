@@ -53,7 +53,7 @@ def bench(
         KernelError: there is no such rung, file, kernel, control or choice.
         ImportError: anywidget, which draws it, is not installed; `sweep` does without.
     """
-    from .view import Bench
+    from .view import Bench  # late: it needs anywidget, and `sweep` does without
 
     return Bench(subject_of(target, entry, problem, **sizes), start=dict(start or {}))
 

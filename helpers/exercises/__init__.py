@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import magic
+from .checking import run
 from .spec import Exercise, Goal, find
 from .verdict import Step, Verdict
 
@@ -27,12 +28,15 @@ magic.register()
 
 
 def __getattr__(name: str):
-    if name == "EXERCISES":  # chapters are made of what is here, so they are found later
-        from ..chapters import EXERCISES
-
-        globals()["EXERCISES"] = EXERCISES
-        return EXERCISES
+    if name == "EXERCISES":
+        return _exercises()
     raise AttributeError(f"module 'helpers.exercises' has no attribute {name!r}")
+
+
+def _exercises() -> tuple[Exercise, ...]:
+    from ..chapters import EXERCISES  # late: chapters are made of what is here
+
+    return EXERCISES
 
 
 def exercise(name: str) -> Exercise:
@@ -41,9 +45,7 @@ def exercise(name: str) -> Exercise:
     Raises:
         KernelError: there is none.
     """
-    from ..chapters import EXERCISES
-
-    return find(EXERCISES, name)
+    return find(_exercises(), name)
 
 
 def skeleton(name: str) -> str:
@@ -68,6 +70,4 @@ def check(name: str, source=None) -> Verdict:
     Raises:
         KernelError: there is no such exercise.
     """
-    from .checking import run
-
     return run(exercise(name), source)

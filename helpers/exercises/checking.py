@@ -7,6 +7,7 @@ import io
 import math
 import re
 
+from ..gpu import device
 from ..kernels.kernel import Kernel
 from ..kernels.source import KernelError
 from ..panels.brackets import unmatched
@@ -68,8 +69,6 @@ class _Check:
     """A check under way."""
 
     def __init__(self, exercise: Exercise):
-        from ..gpu import device
-
         self.exercise = exercise
         self.on_gpu = device.is_gpu
         self.names = [COMPILES, RIGHT, NO_RACE]

@@ -246,7 +246,7 @@ def _limit_memory() -> None:
     if os.environ.get("HELPERS_DEVICE") != "simulator":
         return  # CUDA reserves far more addresses than memory
     try:
-        import resource
+        import resource  # late: not on Windows
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     except (ImportError, OSError, ValueError):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..kernels.kernel import KERNELS, load_kernel
 from ..kernels.source import KernelError, kernel_functions
+from ..panels.error_panels import panel_of
 from ..show import Shows, render
 from ..simulator.errors import SimulatorError
 from .answer import ANSWERS
@@ -106,8 +107,6 @@ def write(line: str, body: str, folder: Path | None = None) -> Path:
 
 def kernel_magic(line: str, cell: str):
     """The magic itself; gives what the cell shows: that it compiles, or why it does not."""
-    from ..panels import panel_of
-
     try:
         path = write(line, cell)
         functions = kernel_functions(path.read_text(encoding="utf-8"), path.name)
@@ -121,9 +120,7 @@ def kernel_magic(line: str, cell: str):
 
 def _next(path: Path) -> str:
     """What to run next."""
-    from . import EXERCISES
-
-    if any(one.name == path.stem for one in EXERCISES):
+    if (KERNELS / "exercises" / path.name).is_file():
         return f'check("{path.stem}")'
     return f'load_kernel("{ANSWERS}/{path.name}")'
 

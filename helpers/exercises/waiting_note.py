@@ -23,7 +23,7 @@ class Waiting:
             return
         text = f"checking {self.name}: {what} ..."
         if _in_notebook():
-            from IPython.display import display
+            from IPython.display import display  # late: there is none on a bare machine
 
             data = {"text/plain": text}
             if self._handle is None:

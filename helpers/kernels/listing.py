@@ -180,6 +180,7 @@ def _heading(column: str) -> tuple[str, str]:
 def _highlight(source: str) -> tuple[str, ...]:
     """Return every line of `source` as HTML; without Pygments it is plain."""
     try:
+        # late: an optional package, and start-up time
         from pygments.lexers import get_lexer_by_name
         from pygments.token import Comment, Keyword, Name, Number, String
     except ImportError:

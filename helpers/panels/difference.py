@@ -191,7 +191,12 @@ def difference(
     if not actual.size:
         raise ValueError(f"{name} has no elements to compare.")
     actual, expected = np.atleast_1d(actual, expected)
-    got, want = actual.astype(np.float64), expected.astype(np.float64)
+    return _compared(name, actual, expected.astype(np.float64), float(tolerance), edges)
+
+
+def _compared(name: str, actual, want, tolerance: float, edges) -> Difference | None:
+    """The same of arrays of one shape."""
+    got = actual.astype(np.float64)
     distance = _distances(got, want)
     finite = want[np.isfinite(want)]
     limit = ELEMENT * tolerance * float(np.abs(finite).max(initial=0.0))
@@ -208,7 +213,7 @@ def difference(
         0,
         got.size,
         error=error,
-        tolerance=float(tolerance),
+        tolerance=tolerance,
         largest=max(float(measured[at]), 0.0),
         at=at,
         far=bool(measured[at] > limit),

@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from ..gpu import device
 from . import printing
 from .command import command, say
 from .content.chapter import chapter
@@ -133,8 +134,6 @@ def _result(job: Future, path: Path, failures: list[str]):
 
 def at_once() -> int:
     """How many notebooks run at a time: on a GPU one, which would disturb another's times."""
-    from helpers import device
-
     return 1 if device.is_gpu else min(2, os.cpu_count() or 1)
 
 

@@ -104,12 +104,7 @@ def execute(
     """
     notebook = copy.deepcopy(notebook)
     own = len(notebook.cells)
-    before, after = (
-        nbformat.v4.new_code_cell(
-            f"__import__('helpers.slides.content.live').slides.content.live.{call}()"
-        )
-        for call in ("prepare", "finish")
-    )
+    before, after = map(_own_cell, ("prepare", "finish"))
     notebook.cells = [before, *notebook.cells, after]
     kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
     client = WakingClient(
@@ -145,6 +140,13 @@ def execute(
         if fault := _fault_inside(cell, widgets):
             raise _failed(notebook, number, name, fault, before=0)
     return Executed(notebook, widgets, told["device"], told["choices"])
+
+
+def _own_cell(call: str) -> NotebookNode:
+    """A cell of the exporter's, which leaves no name in the notebook's kernel."""
+    return nbformat.v4.new_code_cell(
+        f"__import__('helpers.slides.content.live').slides.content.live.{call}()"
+    )
 
 
 def where(notebook: NotebookNode, number: int, name: str) -> str:

@@ -92,6 +92,7 @@ def needed(name: str) -> ModuleType:
         ExportError: a package that it imports is not installed; says how to install it.
     """
     try:
+        # late: says what is not installed, and JupyterLab lists the exporters at its start
         return import_module(f".{name}", __package__)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == _OWN:

@@ -107,7 +107,7 @@ class _Chrome:
     """A running Chromium, and one conversation with it."""
 
     def __init__(self, browser: str, profile: str):
-        import fcntl  # not everywhere, and neither is the rest of this
+        import fcntl  # late: not everywhere, and neither is the rest of this
 
         self.session: str | None = None
         self._deadline = time.monotonic() + SECONDS

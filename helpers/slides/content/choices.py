@@ -18,6 +18,8 @@ from typing import Any
 import anywidget
 import ipywidgets
 import traitlets
+from IPython import get_ipython
+from IPython.utils.capture import capture_output
 from ipywidgets.widgets import widget as widgets
 
 from helpers.figures.player import Figure
@@ -163,9 +165,6 @@ def _product(listed: Mapping[str, list]):
 
 def _run(function: Callable, values: Mapping[str, Any], figures: list) -> dict[str, Any]:
     """What a setting shows: `html`, the figure that it `returned`, and the `states` of others."""
-    from IPython import get_ipython
-    from IPython.utils.capture import capture_output
-
     found: dict[str, Any] = {}
     parts = []
     try:

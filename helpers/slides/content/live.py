@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Sequence
 
+from IPython import get_ipython
+from ipywidgets.widgets import widget as widgets
+
 from ...gpu import device
+from . import choices
 
 LARGEST_SWEEP = 24  # settings of a bench that are run for a page
 LONGEST_SWEEP = 20.0  # seconds after which a sweep drops the controls that it has not yet turned
@@ -19,10 +24,6 @@ _recorder = None
 def prepare() -> None:
     """Have matplotlib draw SVG, which stays sharp at any size, and remember what is `interact`."""
     global _recorder
-    from IPython import get_ipython
-
-    from . import choices
-
     _recorder = choices.record()
 
     shell = get_ipython()
@@ -33,8 +34,6 @@ def prepare() -> None:
 def finish() -> None:
     """Run the sweeps of all benches and of all that is `interact`, and print as JSON what the
     exporter has to know: what ran the kernels, and which widget holds which results."""
-    from . import choices
-
     for bench in _benches():
         sweep(bench)
     held = {}
@@ -42,6 +41,7 @@ def finish() -> None:
         if (found := choices.sweep(widget, function)) is not None:
             held[widget.model_id] = found.model_id
     for playground in _made("helpers.figures.pictures.playground_widget", "BankPlayground"):
+        # late: only where the notebook has made one, which has loaded all of it
         from ..playground_choices import choices_of
 
         held[playground.model_id] = choices_of(playground).model_id
@@ -62,14 +62,10 @@ def _benches() -> list:
 
 def _made(module: str, name: str) -> list:
     """The widgets of a class that this kernel holds; its module is not imported for that."""
-    import sys
-
     if module not in sys.modules:
         return []
-    from ipywidgets.widgets import widget
-
     kind = getattr(sys.modules[module], name)
-    return [one for one in list(widget._instances.values()) if isinstance(one, kind)]
+    return [one for one in list(widgets._instances.values()) if isinstance(one, kind)]
 
 
 def choose(controls: Sequence, most: int = LARGEST_SWEEP) -> dict[str, tuple]:
@@ -115,11 +111,12 @@ def running(chosen: dict[str, tuple], found: Sequence) -> tuple[dict[str, tuple]
 
 def sweep(bench, most: int = LARGEST_SWEEP, longest: float = LONGEST_SWEEP) -> None:
     """Give a bench the results of all settings of a few controls, for a page without Python."""
+    # late: only where the notebook has made one, which has loaded all of it
     from helpers.bench import html as bench_html
     from helpers.bench.entry import sweep_results
     from helpers.bench.view import pictures
 
-    from .sweep_chart import charts
+    from .sweep_chart import charts  # late: as above
 
     session = bench._session
     controls = session.controls

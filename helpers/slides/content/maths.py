@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from html import escape, unescape
+from importlib.resources import files
 
 import ziamath
 from fontTools.ttLib import TTFont
@@ -98,8 +99,6 @@ class Maths:
 @cache
 def _drawable() -> frozenset[int]:
     """The characters of the font that ziamath draws with."""
-    from importlib.resources import files
-
     fonts = sorted(files("ziamath").joinpath("fonts").iterdir(), key=lambda file: file.name)
     return frozenset().union(
         *(TTFont(str(one), lazy=True).getBestCmap() for one in fonts if one.name.endswith("tf"))
