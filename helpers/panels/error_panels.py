@@ -7,10 +7,12 @@ import linecache
 import re
 import traceback
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from helpers.gpu import device
+from helpers.kernels.listing import Listing
 from helpers.simulator.compile.compile_errors import Diagnostic, compile_error, hint_of, parse_log
 from helpers.simulator.compile.source_text import mask, numbered_lines
 from helpers.simulator.errors import Headlined, Interrupted, SimulatorError
@@ -61,7 +63,8 @@ def panel_of(error: BaseException) -> Panel:
     shown = "The error showed" if type(error).__name__ in _CUDA else "It was called"
     called = f"{shown} on {found}" if found else ""
     said = (*panel.said, called) if called else panel.said
-    return replace(panel, said=said, details=panel.details or _traceback(error))
+    details = "".join(traceback.format_exception(error)).strip()
+    return replace(panel, said=said, details=panel.details or details)
 
 
 def _panel(error: BaseException) -> Panel:
@@ -108,32 +111,28 @@ def _compile_panel(error: SimulatorError) -> Panel:
         line, todo = _bracket(error) or (0, "")
         listing = excerpt(error.code, error.file, [line]) if line else None
         return Panel(
-            _TITLES["compile"], (_without_severity(sentence),), todo, listing,
+            _TITLES["compile"], (_capital(sentence.removeprefix("error: ")),), todo, listing,
             details=error.log, summary="NVRTC's log",
         )  # fmt: skip
     what = sentence[first.end() :].removeprefix("error: ")
-    said = [f"{_place(first['file'], int(first['line']), error)}: {what}"]
+    file, line = first["file"], int(first["line"])
+    said = [f"{_place(file, line, error)}: {what}"]
     others = [d for d in errors if d.line is None or d.message.rstrip(".") not in sentence]
     said += [_told(d, error) for d in others[: _MOST - 1]]
     if len(others) > _MOST - 1:
         said.append(f"{len(others) - _MOST + 1} errors more are in the log below.")
-    file, line = first["file"], int(first["line"])
     told = [Diagnostic(file, line, "error", ""), *others[: _MOST - 1]]
-    files = dict.fromkeys(d.file for d in told if d.file)
-    listing = None
-    for name in files:  # the first file whose text is at hand
-        lines = [d.line for d in told if d.file == name and d.line]
-        listing = excerpt(error.code, error.file, lines) if name == error.file else _included(
-            error.code, error.file, name, lines
-        )  # fmt: skip
-        if listing:
-            break
+    shown = (
+        _excerpt(error, [d.line for d in told if d.file == name and d.line], name)
+        for name in dict.fromkeys(d.file for d in told if d.file)
+    )
+    listing = next(filter(None, shown), None)  # of the first file whose text is at hand
     todo = []
     if what.startswith('expected a ";"'):
-        before = _code_before(error.code, first["file"], int(first["line"]))
+        before = _code_before(error.code, file, line)
         todo.append(f"Look at the end of line {before}: a missing ; is seen where the next starts.")
     elif "unrecognized token" in what:
-        todo.append(_odd_character(error.code, first["file"], int(first["line"])))
+        todo.append(_odd_character(error.code, file, line))
     elif undefined := _UNDEFINED.search(what):
         todo.append(_meant(undefined[1], error.code))
     if bracket := _bracket(error):
@@ -154,8 +153,7 @@ def _meant(name: str, code: str) -> str:
     return f"Did you mean {near[0]}?" if near else ""
 
 
-def _without_severity(sentence: str) -> str:
-    text = sentence.removeprefix("error: ")
+def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -168,13 +166,7 @@ def _bracket(error: SimulatorError) -> tuple[int, str] | None:
 
 def _odd_character(code: str, file: str, line: int) -> str:
     """What a character that C++ does not know is called, and what may have been meant."""
-    rows = (
-        row
-        for (name, number, _), row in zip(
-            numbered_lines(code, file), mask(code).split("\n"), strict=True
-        )
-        if (name, number) == (file, line)
-    )
+    rows = (text for number, text in _rows_of(code, file) if number == line)
     odd = next((c for row in rows for c in row if ord(c) > 126 or c in "`@$"), "")
     if not odd:
         return ""
@@ -190,13 +182,20 @@ def _odd_character(code: str, file: str, line: int) -> str:
 
 def _code_before(code: str, file: str, line: int) -> int:
     """The last line before `line` that holds code."""
-    found = line
-    for (name, number, _), text in zip(
-        numbered_lines(code, file), mask(code).split("\n"), strict=True
-    ):
-        if name == file and number < line and text.strip() and not text.startswith("#line"):
-            found = number
-    return found
+    before = (
+        number
+        for number, text in _rows_of(code, file)
+        if number < line and text.strip() and not text.startswith("#line")
+    )
+    return max(before, default=line)
+
+
+def _rows_of(code: str, file: str) -> Iterator[tuple[int, str]]:
+    """Number and text of the lines of one file, without comments and strings."""
+    numbered, texts = numbered_lines(code, file), mask(code).split("\n")
+    for (name, number, _), text in zip(numbered, texts, strict=True):
+        if name == file:
+            yield number, text
 
 
 def _place(file: str, line: int, error: SimulatorError) -> str:
@@ -206,20 +205,18 @@ def _place(file: str, line: int, error: SimulatorError) -> str:
 def _told(diagnostic: Diagnostic, error: SimulatorError) -> str:
     message = f"{diagnostic.message.rstrip('.')}. {hint_of(diagnostic.message)}".strip()
     if diagnostic.line is None or diagnostic.file is None:
-        return message[:1].upper() + message[1:]
+        return _capital(message)
     return f"{_place(diagnostic.file, diagnostic.line, error)}: {message}"
 
 
-def _included(code: str, main: str, file: str, lines: list[int]):
-    """An excerpt of a file that was expanded into `code`, which calls it by a `#line`."""
-    if f'"{file}"' not in code:
-        return None
-    # The text before the first #line belongs to the main file.
-    return excerpt(f'#line 1 "{main}"\n{code}', file, lines)
-
-
-def _excerpt(error, lines: list[int]):
-    return excerpt(error.code, error.file, lines) if error.code else None
+def _excerpt(error, lines: list[int], file: str = "") -> Listing | None:
+    """Lines of the error's own file, or of one that a `#line` names in its code."""
+    code, file = error.code, file or error.file
+    if file != error.file:
+        if f'"{file}"' not in code:
+            return None
+        code = f'#line 1 "{error.file}"\n{code}'  # the text before the first #line is its own
+    return excerpt(code, file, lines) if code else None
 
 
 def _cupy_compile_panel(error: BaseException, log: str) -> Panel:
@@ -245,7 +242,3 @@ def _called_from(error: BaseException) -> str:
 def _is_cell(file: str) -> bool:
     """Whether a file is a cell's, of IPython or ipykernel."""
     return file.startswith("<ipython-input") or "ipykernel_" in file
-
-
-def _traceback(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)).strip()

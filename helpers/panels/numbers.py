@@ -36,6 +36,11 @@ def ordinal(number: int) -> str:
     return f"{number:,}{last or 'th'}"
 
 
+def plural(axis: str) -> str:
+    """Rows, columns, indices."""
+    return "indices" if axis == "index" else f"{axis}s"
+
+
 def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """The runs of neighbours in ascending numbers: (first, last) of each."""
     runs: list[tuple[int, int]] = []
@@ -50,12 +55,11 @@ def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def places(axis: str, numbers: Sequence[int], most: int = 4) -> str:
     """`row 3`, `rows 3 and 7`, `rows 96 to 99`; of more than `most` runs the first ones."""
     runs = spans(sorted(numbers))
-    plural = {"index": "indices"}.get(axis, f"{axis}s")
     if len(numbers) == 1:
         return f"{axis} {numbers[0]}"
     shown = [f"{a}" if a == b else f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in runs]
     if len(runs) == 2 and runs[0][1] == runs[0][0] + 1:  # not "3 and 4 and 9"
         shown[0] = f"{runs[0][0]}, {runs[0][1]}"
     if len(shown) > most:
-        return f"{plural} {', '.join(shown[:most])} and {len(shown) - most} more"
-    return f"{plural} {listed(shown)}"
+        return f"{plural(axis)} {', '.join(shown[:most])} and {len(shown) - most} more"
+    return f"{plural(axis)} {listed(shown)}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .numbers import listed, ordinal, places, spans
+from .numbers import listed, ordinal, places, plural, spans
 
 _LONGEST_PERIOD = 128
 _NEARLY_ALL = 0.9
@@ -65,7 +65,7 @@ def along(name: str, numbers: np.ndarray, size: int, edge: int | None) -> Found:
     first, last = int(numbers[0]), int(numbers[-1])
     whole = places(name, numbers.tolist())
     together = len(numbers) == last - first + 1
-    several = "indices" if name == "index" else f"{name}s"
+    several = plural(name)
     if edge and 1 < edge < size:
         ragged = size % edge
         start = size - (ragged or edge)
@@ -81,22 +81,17 @@ def along(name: str, numbers: np.ndarray, size: int, edge: int | None) -> Found:
     if last == size - 1 and together:
         if first <= size // 2:
             right = places(name, list(range(first)))
-            return Found("first tile right", f"only {right} {_are(first)} right")
+            return Found("first tile right", f"only {right} {'is' if first == 1 else 'are'} right")
         return Found(f"last {several}", f"they lie in the last {several} ({whole})")
     if period := _period(name, numbers, size):
         return period
     return Found(several, f"they lie in {whole}")
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
 def _period(name: str, numbers: np.ndarray, size: int) -> Found | None:
     """Whether being wrong repeats with a period: every k-th, or some of every k."""
     wrong = np.zeros(size, bool)
     wrong[numbers] = True
-    plural = {"index": "indices"}.get(name, f"{name}s")
     noun = {"index": "element"}.get(name, name)
     for k in range(2, min(_LONGEST_PERIOD, size // 2) + 1):
         start = wrong[: 8 * _LONGEST_PERIOD]  # most periods are refuted there, at little cost
@@ -109,7 +104,7 @@ def _period(name: str, numbers: np.ndarray, size: int) -> Found | None:
             right = next(n for n in range(k) if n not in rests)
             return Found("every k-th", f"only every {ordinal(k)} {noun}, from {right}, is right")
         runs = listed([f"{a}" if a == b else f"{a} to {b}" for a, b in spans(rests)])
-        return Found("every k-th", f"they are the {plural} {runs} of every {k}")
+        return Found("every k-th", f"they are the {plural(name)} {runs} of every {k}")
     return None
 
 
@@ -134,21 +129,17 @@ def _both(wrong: np.ndarray, lines: list[np.ndarray], tile) -> Found:
     across = _period("row", rows, height)
     down = _period("column", columns, width)
     if across and down:
-        return Found(
-            "every k-th",
-            f"{across.words}, and of those {down.words.removeprefix('they are ')}",
-        )
+        of_those = down.words.removeprefix("they are ")
+        return Found("every k-th", f"{across.words}, and of those {of_those}")
     where = f"{places('row', rows.tolist())} and {places('column', columns.tolist())}"
     filled = wrong[np.ix_(rows, columns)].mean() > _NEARLY_ALL
     if filled and _one_run(rows) and _one_run(columns):
-        kind = "one block"
         if tile is not None and all(
-            n[0] % edge == 0 and (len(n) == edge) for n, edge in zip(lines, tile, strict=True)
+            n[0] % edge == 0 and len(n) == edge for n, edge in zip(lines, tile, strict=True)
         ):
-            kind = "one tile"
             at = f"({rows[0] // tile[0]}, {columns[0] // tile[1]})"
-            return Found(kind, f"they lie in the tile {at} ({where})")
-        return Found(kind, f"they lie in {where}")
+            return Found("one tile", f"they lie in the tile {at} ({where})")
+        return Found("one block", f"they lie in {where}")
     return Found("scattered", f"they are scattered over {where}")
 
 
@@ -177,16 +168,12 @@ def _spread(wrong: np.ndarray, tile) -> Found:
         if tile is not None:
             starts = [_last_start(s, e) for s, e in zip(wrong.shape, tile, strict=True)]
             if not wrong[: starts[0], : starts[1]].any():
-                return Found(
-                    "last tile",
-                    f"they lie in the last tiles: rows from {starts[0]} and columns from "
-                    f"{starts[1]}",
-                )
+                where = f"rows from {starts[0]} and columns from {starts[1]}"
+                return Found("last tile", f"they lie in the last tiles: {where}")
     flat = np.flatnonzero(wrong)
     if found := _period("index", flat, wrong.size):
         return Found(found.kind, f"{found.words}, counted as they lie in memory")
-    share = wrong.mean()
-    if share > _NEARLY_ALL:
+    if wrong.mean() > _NEARLY_ALL:
         return Found("everywhere", "there is no pattern in them")
     return Found("scattered", "they are scattered over the whole array")
 

@@ -157,21 +157,16 @@ def _shifted(got, want, near, tile) -> Found | None:
         for step in steps:
             if size - step < 2:
                 continue
-            low = [slice(None)] * got.ndim
-            high = [slice(None)] * got.ndim
-            low[axis], high[axis] = slice(size - step), slice(step, size)
-            low, high = tuple(low), tuple(high)
-            plural = "positions" if name == "index" else f"{name}s"
-            far = f"one {'position' if name == 'index' else name}"
-            far = far if step == 1 else f"{step} {plural}"
-            if near(got[low], want[high]) and not near(want[low], want[high]):
-                return Found(
-                    "shifted", f"everything is shifted by {far}: {name} 0 holds {name} {step}"
-                )
-            if near(got[high], want[low]) and not near(want[low], want[high]):
-                return Found(
-                    "shifted", f"everything is shifted by {far}: {name} {step} holds {name} 0"
-                )
+            cut = (slice(None),) * axis
+            low, high = (*cut, slice(size - step)), (*cut, slice(step, size))
+            what = "position" if name == "index" else name
+            far = f"one {what}" if step == 1 else f"{step} {what}s"
+            if near(want[low], want[high]):
+                continue
+            for here, there, holds in ((low, high, (0, step)), (high, low, (step, 0))):
+                if near(got[here], want[there]):
+                    held = f"{name} {holds[0]} holds {name} {holds[1]}"
+                    return Found("shifted", f"everything is shifted by {far}: {held}")
     return None
 
 
