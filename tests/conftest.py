@@ -6,27 +6,10 @@ import asyncio
 import fcntl
 import os
 import pickle
-import shutil
 from pathlib import Path
 
 import pytest
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# No sandbox: containers run as root. The rest keeps a new browser from calling home.
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium_path() -> str | None:
-    """The Chromium of this machine, if there is one."""
-    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+from chromium import CHROMIUM_OPTIONS, chromium_path
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

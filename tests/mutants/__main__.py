@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 # As in a run of pytest, so that chapters' trials and the judge find the same modules.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from mutants import table  # noqa: E402
 from mutants.generate import FILES, KINDS, mutants  # noqa: E402

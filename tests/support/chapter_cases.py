@@ -16,8 +16,9 @@ from types import ModuleType
 from exercise_answers import Wrong
 from mutants.targets import Trial, Trials
 
-FOLDER = Path(__file__).with_name("chapters")
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+TESTS = Path(__file__).resolve().parents[1]
+FOLDER = TESTS / "chapters"
+NOTEBOOKS = TESTS.parent / "notebooks"
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """How full the slides of decks are, and which of their lines of code are broken.
 
-`python tests/deck_measures.py FOLDER [--slides]` prints a table of the decks in a folder.
+`python tests/support/deck_measures.py FOLDER [--slides]` prints a table of the decks in a folder.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def judge_chapter(notebook: Path, found: Measured) -> None:
 
 def main(folder: Path, each: bool) -> None:
     import deck_checks
-    from conftest import CHROMIUM_OPTIONS, chromium_path
+    from chromium import CHROMIUM_OPTIONS, chromium_path
     from playwright.sync_api import sync_playwright
 
     total = [0, 0, 0, 0, 0]
