@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .bank_rules import BANKS, BankVerdict, judge
-from .canvas import NORMAL, SMALL, Canvas, Frame, counted
+from .canvas import NORMAL, Canvas, Frame, counted
 from .events import LANES, WORD, WarpAccess
-from .parts import lane_row
+from .parts import Grid, lane_row
 
 _LEFT, _PITCH = 92, 26.7
 _LANES_Y, _BANKS_Y, _BANKS_HEIGHT = 60, 124, 184
@@ -119,21 +119,15 @@ class BankFilm:
 
     def _info(self, canvas: Canvas, current: list[int], last: int, every: bool) -> None:
         if len(current) > 1:
-            bytes_a_lane = f"{self.access.bytes} bytes a lane"
-            text = f"lanes {current[0]} to {last}, {bytes_a_lane}"
+            text = f"lanes {current[0]} to {last}, {self.access.bytes} bytes a lane"
         else:
             words = self.words(last)
-            banks = [word % BANKS for word in words]
-            place = self._place(last)
+            first, end = words[0], words[-1]
+            text = f"lane {last}: {self._place(last)} = "
             if len(words) == 1:
-                text = (
-                    f"lane {last}: {place} = word {words[0]}, bank {words[0]} mod 32 = {banks[0]}"
-                )
+                text += f"word {first}, bank {first} mod 32 = {first % BANKS}"
             else:
-                text = (
-                    f"lane {last}: {place} = words {words[0]} to {words[-1]}, "
-                    f"banks {banks[0]} to {banks[-1]}"
-                )
+                text += f"words {first} to {end}, banks {first % BANKS} to {end % BANKS}"
         if not every:
             canvas.text(_LEFT, 46, text, size=18, mono=True)
 
@@ -145,7 +139,7 @@ class BankFilm:
         return f"{self.access.array}[{index}]"
 
     def _lanes(self, canvas: Canvas, current: list[int], last: int) -> None:
-        canvas.text(_LEFT - 10, _LANES_Y + 19, "lane", size=NORMAL, anchor="end")
+        canvas.text(_LEFT - 10, _LANES_Y + 19, "lane", anchor="end")
 
         def look_of(lane: int) -> tuple[dict, bool]:
             phase = int(self.verdict.phases[lane])
@@ -173,9 +167,9 @@ class BankFilm:
             bottom = first + (number + 1) * strip
             self._strip(canvas, bottom, height, stacks, current if not every else [], phase, last)
         bottom = _BANKS_Y + _BANKS_HEIGHT
-        canvas.text(_LEFT - 10, bottom + 17, "bank", size=NORMAL, anchor="end")
+        canvas.text(_LEFT - 10, bottom + 17, "bank", anchor="end")
         for bank in range(BANKS):
-            canvas.text(_LEFT + (bank + 0.5) * _PITCH, bottom + 17, str(bank), size=SMALL,
+            canvas.text(_LEFT + (bank + 0.5) * _PITCH, bottom + 17, str(bank),
                         anchor="middle", mono=True, fill="muted")  # fmt: skip
         if len(current) == 1 and not every:
             self._arrow(canvas, current[0], stacks, height)
@@ -183,11 +177,9 @@ class BankFilm:
     def _strip(self, canvas, bottom, height, stacks, current, phase, last) -> None:
         """The words of one phase, stacked on their banks from below."""
         ground = bottom - height * self.rows
-        canvas.rect(_LEFT, ground, BANKS * _PITCH, height * self.rows, fill="faint", stroke="grid")
-        canvas.cells(
-            [(_LEFT + bank * _PITCH, ground, _PITCH, height * self.rows) for bank in range(BANKS)],
-            stroke="grid",
-        )
+        grid = Grid(_LEFT, ground, _PITCH, height * self.rows, 1, BANKS)
+        canvas.rect(_LEFT, ground, grid.width, grid.height, fill="faint", stroke="grid")
+        canvas.cells(grid.boxes, stroke="grid")
         now = {word for lane in current for word in self.words(lane)}
         for bank, words in sorted(stacks.items()):
             for row, word in enumerate(words):
@@ -217,10 +209,10 @@ class BankFilm:
         elif height >= _WRITABLE:
             count = max(map(len, stacks.values()), default=0)
             for row in range(count):
-                canvas.text(_LEFT - 10, bottom - (row + 0.5) * height + 5, f"{row + 1}",
-                            size=SMALL, anchor="end", fill="muted")  # fmt: skip
+                y = bottom - (row + 0.5) * height + 5
+                canvas.text(_LEFT - 10, y, f"{row + 1}", anchor="end", fill="muted")
             top = bottom - self.rows * height - 8
-            canvas.text(_LEFT - 10, top, "wavefront", size=SMALL, anchor="end", fill="muted")
+            canvas.text(_LEFT - 10, top, "wavefront", anchor="end", fill="muted")
 
     def _askers(self, word: int, phase: int, last: int) -> int:
         """How many lanes of a phase, up to `last`, ask for a word."""
@@ -235,17 +227,15 @@ class BankFilm:
         width = _PITCH - 2
         canvas.rect(x, y, width, height, fill=f"{hue}-fill", stroke="ink" if thick else hue,
                     weight=3 if thick else 1)  # fmt: skip
-        text = str(word)
         if height < _WRITABLE - 1:
             return
-        if len(text) > 3:
-            text = ""
-        size, twice = SMALL, asked > 1 and height >= 34
+        twice = asked > 1 and height >= 34
         look = {"anchor": "middle", "mono": True, "within": width - 3}
-        centre = y + height / 2 + 0.36 * size - (8 if twice else 0)
-        canvas.text(x + width / 2, centre, text, size=size, **look)
+        centre = y + height / 2 + 0.36 * NORMAL - (8 if twice else 0)
+        if word < 1000:
+            canvas.text(x + width / 2, centre, str(word), **look)
         if twice:
-            canvas.text(x + width / 2, centre + 16, f"×{asked}", size=SMALL, bold=True, **look)
+            canvas.text(x + width / 2, centre + 16, f"×{asked}", bold=True, **look)
 
     def _arrow(self, canvas: Canvas, lane: int, stacks, height: float) -> None:
         words = self.words(lane)
@@ -270,7 +260,7 @@ class BankFilm:
                     anchor="end")  # fmt: skip
         note = "a wavefront serves one word of each bank"
         text = f"In each bank its words, ×n where n lanes ask for one; {note}."
-        canvas.text(_LEFT, y + 28, text, size=SMALL, fill="muted")
+        canvas.text(_LEFT, y + 28, text, fill="muted")
 
     # ---------------------------------------------------------------- words
 

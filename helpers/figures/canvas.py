@@ -23,7 +23,7 @@ SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
 MONO = "var(--fig-mono, monospace)"
 SMALLEST = 15
 _LOWERED = 15  # of an index beside a letter; on a slide it is a fifth larger
-SMALL, NORMAL, LARGE = 16, 16, 20
+NORMAL, LARGE = 16, 20
 _ANCHORS = ("start", "middle", "end")
 _COLOURS = css(".kernel-figure")
 
@@ -283,6 +283,16 @@ def ranges(numbers: Iterable[int]) -> str:
 def bracketed(number: str) -> str:
     """A number's text as part of a formula: in brackets where it is negative."""
     return f"({number})" if number.startswith("−") else number
+
+
+def product(a: float, b: float) -> str:
+    """A product of two numbers as text: 0.50·(−1.20)."""
+    return "·".join(bracketed(number(factor)) for factor in (a, b))
+
+
+def pair(vector: Sequence[float]) -> str:
+    """Two numbers as a vector's text: (0.50, −1.20)."""
+    return f"({number(vector[0])}, {number(vector[1])})"
 
 
 def _lowered(text: str, size: float) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .canvas import NORMAL, SMALL, Canvas, number, text_width
+from .canvas import NORMAL, Canvas, number, text_width
 from .events import LANES
 from .palette import HUES
 
@@ -68,6 +68,13 @@ class Grid(NamedTuple):
         """Where all cells are, row by row."""
         return [self.box(*place) for place in self.places]
 
+    def around(self, places: Iterable[tuple[int, int]]) -> tuple[float, float, float, float]:
+        """The box from the first to the last row and column of some cells."""
+        rows, columns = zip(*places, strict=True)
+        across, down = max(columns) - min(columns) + 1, max(rows) - min(rows) + 1
+        x, y, width, height = self.box(min(rows), min(columns))
+        return x, y, across * width, down * height
+
     def centre(self, row: int, column: int = 0) -> tuple[float, float]:
         """The middle of a cell."""
         x, y, width, height = self.box(row, column)
@@ -90,7 +97,7 @@ def matrix(
     shown: Callable[[int, int], bool] | None = None,
     current: Iterable[tuple[int, int]] = (),
     digits: int = 2,
-    size: float = SMALL,
+    size: float = NORMAL,
 ) -> Grid:
     """A matrix with its values in cells; returns where these lie.
 
@@ -130,7 +137,7 @@ def matrix(
     above = y - 12 - label_height(columns, cell[0])
     canvas.text(x, above, title, size=18, bold=True, fill=hue if hue != "gray" else "ink")
     if title and shape:
-        canvas.text(x + text_width(title, 18) + 18, above, shape, size=SMALL, fill="muted")
+        canvas.text(x + text_width(title, 18) + 18, above, shape, fill="muted")
     return grid
 
 
@@ -142,7 +149,7 @@ def _names(canvas: Canvas, grid: Grid, rows: Sequence[str], columns: Sequence[st
     for j, name in enumerate(columns):
         middle = grid.centre(0, j)[0]
         if turned:
-            canvas.text(middle - 2, grid.y - 7, name, size=SMALL, turn=_TURN)
+            canvas.text(middle - 2, grid.y - 7, name, turn=_TURN)
         else:
             canvas.text(middle, grid.y - 9, name, anchor="middle")
 
@@ -161,8 +168,8 @@ def label_height(labels: Sequence[str], cell_width: float) -> float:
         return 0.0
     if not _turned(labels, cell_width):
         return 22.0
-    longest = max(text_width(label, SMALL) for label in labels)
-    return 8 + longest * math.sin(math.radians(_TURN)) + SMALL * math.cos(math.radians(_TURN))
+    longest = max(text_width(label) for label in labels)
+    return 8 + longest * math.sin(math.radians(_TURN)) + NORMAL * math.cos(math.radians(_TURN))
 
 
 def _turned(labels: Sequence[str], cell_width: float) -> bool:
@@ -245,7 +252,7 @@ def lane_row(
     for lane in range(LANES):
         look, lit = look_of(lane)
         canvas.rect(x + lane * pitch + gap, y, pitch - 2 * gap, 26, r=5, **look)
-        canvas.text(x + (lane + 0.5) * pitch, y + 18, str(lane), size=SMALL, anchor="middle",
+        canvas.text(x + (lane + 0.5) * pitch, y + 18, str(lane), anchor="middle",
                     mono=True, fill="ink" if lit else "muted")  # fmt: skip
 
 
@@ -256,6 +263,6 @@ def legend(
     for name, meaning in entries:
         line = name.removesuffix("-fill")
         canvas.rect(x, y - 13, 16, 16, fill=f"{line}-fill" if line in HUES else name, stroke=line)
-        canvas.text(x + 23, y, meaning, size=SMALL)
-        x += 23 + text_width(meaning, SMALL) + gap
+        canvas.text(x + 23, y, meaning)
+        x += 23 + text_width(meaning) + gap
     return x - gap

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .canvas import SMALL, Canvas, text_width
+from .canvas import NORMAL, Canvas, text_width
 
 
 class Plane:
@@ -42,7 +42,7 @@ class Plane:
         """Numbers along the axes, where nothing else is written; to be called last."""
         step = spacing(self.extent)
         reach = math.floor(0.93 * self.extent / step)
-        look = {"size": SMALL, "fill": "muted", "halo": True}
+        look = {"size": NORMAL, "fill": "muted", "halo": True}
         for number in range(-reach, reach + 1):
             text = f"{number * step:g}".replace("-", "−")
             x, y = self.at((number * step, 0))
@@ -93,7 +93,7 @@ class Plane:
         x, y = self.at(place)
         other = self.at(away_from)
         towards = math.atan2(y - other[1], x - other[0])
-        size = look.get("size", SMALL)
+        size = look.get("size", NORMAL)
         best = None
         for turn in (0, 1, -1, 2, -2, 3, -3, 4):
             for reach in (distance, 2 * distance, 3.5 * distance, 5 * distance):

@@ -81,8 +81,8 @@ class Player(Figure):
     Assign `frames` to show others in the same place; the step stays where it is if there is one.
     `index` follows the viewer when playing stops, not while it goes on.
 
-    On paper it stands at those of its frames that are `telling` (see `draw.telling`), side by side;
-    without any at `index`, or at the last one where that is 0.
+    On paper it stands at those of its frames that are `telling` (see `canvas.telling`), side by
+    side; without any at `index`, or at the last one where that is 0.
 
     Raises:
         TypeError: a frame is none of these.

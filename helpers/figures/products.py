@@ -6,8 +6,10 @@ from collections import defaultdict
 
 import numpy as np
 
+from helpers.problem.attention import cdiv
+
 from .events import by_block
-from .runs import SmallRun, launch, pieces, small_integers
+from .runs import SmallRun, launch, small_integers
 
 
 def operands(N: int, d: int) -> dict[str, np.ndarray]:
@@ -49,7 +51,7 @@ def run_product(
             f"{', '.join(names[:-1])} and {names[-1]} are 1 or more, not "
             f"{', '.join(values[:-1])} and {values[-1]}."
         )
-    grid = pieces(N, TILE), pieces(N, TILE * (COARSE or 1))
+    grid = cdiv(N, TILE), cdiv(N, TILE * (COARSE or 1))
     if file >= "06":
         grid = grid[::-1]  # threadIdx.x runs along columns there
     chosen = {name: sizes[name] for name in ("TILE", "COARSE") if name in sizes} | defines

@@ -183,7 +183,7 @@ class _Replay:
         """
         if len(mine) < 2:
             return mine[0] if mine else None
-        columns = run_columns(self.run)
+        columns = self.run.arrays["S"].shape[1]
         for pair in pairs:
             for word in pair:
                 held = self.shared[word[0]].get(word[1])
@@ -194,11 +194,6 @@ class _Replay:
                     if at % columns == column:
                         return at
         return None
-
-
-def run_columns(run: SmallRun) -> int:
-    """Columns of the result S of a product Q Kᵀ."""
-    return run.arrays["S"].shape[1]
 
 
 def _groups(events: list[TraceEvent]) -> list[tuple[str, list[TraceEvent]]]:

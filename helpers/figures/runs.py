@@ -64,8 +64,3 @@ def small_integers(shape: tuple[int, ...], seed: int, largest: int = 2) -> np.nd
     """An fp32 array of whole numbers from -largest to largest: sums of products stay whole."""
     numbers = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
     return numbers.astype(np.float32)
-
-
-def pieces(whole: int, part: int) -> int:
-    """How many pieces of `part` cover `whole`."""
-    return -(-whole // part)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .canvas import LARGE, SMALL, Canvas, number, text_width
+from .canvas import LARGE, NORMAL, Canvas, number, text_width
 from .palette import hue
 from .parts import Grid
 
@@ -89,14 +89,10 @@ def _row(canvas: Canvas, state: TreeState) -> Grid:
     width = min(52.0, _WIDTH / count)
     grid = Grid(_LEFT + (_WIDTH - count * width) / 2, _ROW_Y, width, _CELL, 1, count)
     canvas.text(_LEFT, _ROW_Y - 30, state.title, bold=True, mono=True)
-    canvas.text(
-        _LEFT + _WIDTH, _ROW_Y - 30, state.place, size=SMALL, fill="muted", anchor="end"
-    )  # fmt: skip
+    canvas.text(_LEFT + _WIDTH, _ROW_Y - 30, state.place, fill="muted", anchor="end")
     whole = all(float(value).is_integer() for value in state.elements)
     texts = [number(value, 0 if whole else 2) for value in state.elements]
-    if (
-        text_width(max(texts, key=len), SMALL, mono=True) > width - 4
-    ):  # .18 stands clear of its cell
+    if text_width(max(texts, key=len), mono=True) > width - 4:  # .18 stands clear of its cell
         texts = [text.replace("0.", ".", 1) if text.startswith("0.") else text for text in texts]
     size = _fitting(max(texts, key=len), width - 4, LARGE - 2)
     current = {index for index, _ in state.reading}
@@ -112,14 +108,14 @@ def _row(canvas: Canvas, state: TreeState) -> Grid:
         look = {"anchor": "middle", "mono": True}
         if text_width(max(texts, key=len), size, mono=True) <= width:
             canvas.text(x + w / 2, y + _CELL / 2 + 0.36 * size, text, size=size, bold=True, **look)
-        canvas.text(x + w / 2, y - 7, str(index), size=SMALL, fill="muted", **look)
+        canvas.text(x + w / 2, y - 7, str(index), fill="muted", **look)
     return grid
 
 
 def _threads(canvas: Canvas, state: TreeState) -> Grid:
     grid = Grid(_LEFT, _THREADS_Y, _WIDTH / state.threads, _CELL + 14, 1, state.threads)
-    canvas.text(_LEFT - 12, grid.y + 17, "registers", size=SMALL, anchor="end")
-    canvas.text(_LEFT - 12, grid.y + 41, state.name, size=SMALL, anchor="end", mono=True, bold=True)
+    canvas.text(_LEFT - 12, grid.y + 17, "registers", anchor="end")
+    canvas.text(_LEFT - 12, grid.y + 41, state.name, anchor="end", mono=True, bold=True)
     box = min(132.0, grid.cell_width - 8)
     busy = {thread for _, thread in state.reading}
     for thread in range(state.threads):
@@ -130,20 +126,18 @@ def _threads(canvas: Canvas, state: TreeState) -> Grid:
             stroke="ink" if thick else name, weight=3 if thick else 1,
         )  # fmt: skip
         label = f"thread {thread}" if box >= 76 else f"t{thread}"
-        canvas.text(middle, grid.y + 17, label, size=SMALL, anchor="middle")
+        canvas.text(middle, grid.y + 17, label, anchor="middle")
         if thread in state.registers:
             text = text_of(state.registers[thread])
             size = _fitting(text, box - 4, LARGE)
-            canvas.text(
-                middle, grid.y + 40, text, size=size, anchor="middle", mono=True, bold=True
-            )  # fmt: skip
+            canvas.text(middle, grid.y + 40, text, size=size, anchor="middle", mono=True, bold=True)
     return grid
 
 
 def _label(canvas: Canvas, y: float, level: int) -> None:
-    canvas.text(_LEFT - 12, y + 15, "s_data", size=SMALL, anchor="end", mono=True, bold=True)
+    canvas.text(_LEFT - 12, y + 15, "s_data", anchor="end", mono=True, bold=True)
     if level == 0:
-        canvas.text(_LEFT - 12, y + 32, "shared", size=SMALL, anchor="end", fill="muted")
+        canvas.text(_LEFT - 12, y + 32, "shared", anchor="end", fill="muted")
 
 
 def _words(
@@ -169,9 +163,7 @@ def _words(
             look = {"fill": "faint", "stroke": "grid"}
         canvas.rect(middle - box / 2, y, box, _CELL - 4, r=4, **look)
         if numbered:
-            canvas.text(
-                middle - box / 2 + 5, y + 20, str(word), size=SMALL, fill="muted", mono=True
-            )
+            canvas.text(middle - box / 2 + 5, y + 20, str(word), fill="muted", mono=True)
         if word in words:
             text = text_of(words[word])
             room = box - 4 if not numbered else box - 30
@@ -193,7 +185,7 @@ def _arrows(
 
 def _fitting(text: str, room: float, largest: int) -> int:
     """The largest size in which monospaced text fits, 16 at least."""
-    for size in range(largest, SMALL, -1):
+    for size in range(largest, NORMAL, -1):
         if text_width(text, size, mono=True) <= room:
             return size
-    return SMALL
+    return NORMAL

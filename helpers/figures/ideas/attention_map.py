@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import SMALL, WIDTH, Canvas, Frame, literal, telling, text_width
+from ..canvas import NORMAL, WIDTH, Canvas, Frame, literal, telling, text_width
 from ..parts import label_height, matrix, outline
 
 MOST = 12
@@ -55,7 +55,7 @@ class LookFilm:
     def __init__(self, P: np.ndarray, tokens: Sequence[str]):
         self.P, self.tokens, count = P, tokens, len(tokens)
         self.names = [literal(token) for token in tokens]
-        self.side = max(text_width(name, SMALL) for name in self.names) + 10
+        self.side = max(text_width(name) for name in self.names) + 10
         wide = min(_CELL, (WIDTH - _LEFT - _GAP - 2 * self.side - 150) / count)
         self.cell = wide, max(_ROW[0], min(_ROW[1], 300 / count))
         self.top = 40 + label_height(self.names, wide)
@@ -74,8 +74,8 @@ class LookFilm:
         if query is not None:
             outline(canvas, grid, grid.row(query))
         start, end = grid.right + _GAP + self.side, WIDTH - self.side - 4
-        canvas.text(start, self.top - 22, "looks", size=SMALL, anchor="end", fill="muted")
-        canvas.text(end, self.top - 22, "at", size=SMALL, fill="muted")
+        canvas.text(start, self.top - 22, "looks", anchor="end", fill="muted")
+        canvas.text(end, self.top - 22, "at", fill="muted")
         for weight, i, j in sorted((self.P[place], *place) for place in grid.places):
             if weight >= _FAINT and query in (None, i):
                 look = {"weight": _THICKEST * weight, "opacity": 0.6 if query is None else 0.85}
@@ -86,12 +86,12 @@ class LookFilm:
                 )  # fmt: skip
         best = None if query is None else int(self.P[query].argmax())
         for i, name in enumerate(self.names):
-            y = grid.centre(i)[1] + 0.36 * SMALL
+            y = grid.centre(i)[1] + 0.36 * NORMAL
             asks = query in (None, i)
             taken = query is None or self.P[query, i] >= _FAINT
-            canvas.text(start, y, name, size=SMALL, anchor="end", bold=i == query,
+            canvas.text(start, y, name, anchor="end", bold=i == query,
                         fill="ink" if asks else "muted")  # fmt: skip
-            canvas.text(end, y, name, size=SMALL, bold=i == best, fill="ink" if taken else "muted")
+            canvas.text(end, y, name, bold=i == best, fill="ink" if taken else "muted")
         return canvas
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import traitlets
 
-from ..canvas import SMALL, Canvas, Frame, bracketed, number
+from ..canvas import Canvas, Frame, bracketed, number, pair, product
 from ..plane import Plane
 from ..player import Figure, module
 
@@ -121,7 +121,7 @@ class DotProduct(Figure):
 
     def stills(self) -> list[tuple[str, str]]:
         q, k = np.array(self.q), np.array(self.k)
-        caption = f"q·k = {number(q @ k)} for q = {_pair(q)} and k = {_pair(k)}."
+        caption = f"q·k = {number(q @ k)} for q = {pair(q)} and k = {pair(k)}."
         return [(_whole(q, k, self.extent).svg(), caption)]
 
 
@@ -138,7 +138,7 @@ def _still(q, extent: float) -> tuple[Canvas, Plane]:
     plane.ticks()
     plane.vector(q, stroke="blue", weight=4)
     plane.label(q, "q", fill="blue", bold=True, size=22)
-    canvas.text(_TEXT, 40, f"q = {_pair(q)}", size=20, mono=True, fill="blue")
+    canvas.text(_TEXT, 40, f"q = {pair(q)}", size=20, mono=True, fill="blue")
     canvas.text(_TEXT, 290, "q·k", size=18, bold=True, fill="purple")
     x, y, width, height = _GAUGE.values()
     canvas.rect(x, y, width, height, fill="faint", stroke="grid")
@@ -146,9 +146,7 @@ def _still(q, extent: float) -> tuple[Canvas, Plane]:
     most = number(_most(q, extent), 1)
     for share, text in ((0, f"−{most}"), (0.5, "0"), (1, most)):
         anchor = ("start", "middle", "end")[int(2 * share)]
-        canvas.text(
-            x + share * width, y + height + 22, text, size=SMALL, anchor=anchor, fill="muted"
-        )
+        canvas.text(x + share * width, y + height + 22, text, anchor=anchor, fill="muted")
     return canvas, plane
 
 
@@ -177,10 +175,9 @@ def _texts(q, k) -> dict[str, str]:
     """What `dot_product.js` writes too, for the same vectors."""
     lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
     cosine = (q @ k) / (lengths[0] * lengths[1]) if lengths[1] else 0.0
-    parts = [[bracketed(number(value)) for value in values] for values in zip(q, k, strict=True)]
     return {
-        "k": f"k = {_pair(k)}",
-        "terms": " + ".join(f"{factors[0]}·{factors[1]}" for factors in parts),
+        "k": f"k = {pair(k)}",
+        "terms": " + ".join(map(product, q, k)),
         "dot": f"q·k = {number(q @ k)}",
         "angle": f"θ = {number(_degrees(q, k), 0)}°",
         "cosine": "|q|·|k|·cos θ = "
@@ -217,7 +214,3 @@ def _degrees(q, k) -> float:
 def _verdict(q, k) -> str:
     cosine = math.cos(math.radians(_degrees(q, k)))
     return next(text for bound, text in _VERDICTS if cosine >= bound)
-
-
-def _pair(vector) -> str:
-    return f"({number(vector[0])}, {number(vector[1])})"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..canvas import (
     LARGE,
-    SMALL,
+    NORMAL,
     SMALLEST,
     WIDTH,
     Canvas,
@@ -159,15 +159,15 @@ class SentenceFilm:
             return []
         room = canvas.width - _LEFT - 120
         widths = [
-            20 + max(text_width(token, 18), text_width(str(place), SMALL, mono=True))
+            20 + max(text_width(token, 18), text_width(str(place), mono=True))
             for token, place in zip(self.tokens, self.ids, strict=True)
         ]
         gap = 10 if sum(widths) + 10 * len(widths) <= room else 4
         shrink = min(1.0, (room - gap * len(widths)) / sum(widths))
-        least = SMALL if shrink == 1 else SMALLEST
-        canvas.text(_LEFT, _TOKENS_Y + 5, "tokens", size=SMALL, fill="muted")
+        least = NORMAL if shrink == 1 else SMALLEST
+        canvas.text(_LEFT, _TOKENS_Y + 5, "tokens", fill="muted")
         if stage > 1:
-            canvas.text(_LEFT, _IDS_Y + 5, "ids", size=SMALL, fill="muted")
+            canvas.text(_LEFT, _IDS_Y + 5, "ids", fill="muted")
         ends = []
         x = _LEFT + 84.0
         for n, token in enumerate(self.tokens):

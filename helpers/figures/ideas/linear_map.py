@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import SMALL, Canvas, Frame, bracketed, number
+from ..canvas import Canvas, Frame, number, pair, product
 from ..palette import MATRIX_HUES
 from ..parts import matrix
 from ..plane import Plane
@@ -115,19 +115,14 @@ class MapFilm:
         hue, low = self.hue, self.name.lower()
         matrix(canvas, W, _RIGHT, 70, cell=(76, 40), hue=hue, title=f"W_{self.name}",
                shape="2 × 2", size=16)  # fmt: skip
-        canvas.text(_RIGHT + 168, 97, "row 1: where e_1 goes", size=SMALL, fill="muted")
-        canvas.text(_RIGHT + 168, 137, "row 2: where e_2 goes", size=SMALL, fill="muted")
+        canvas.text(_RIGHT + 168, 97, "row 1: where e_1 goes", fill="muted")
+        canvas.text(_RIGHT + 168, 137, "row 2: where e_2 goes", fill="muted")
         canvas.text(_RIGHT, 210, self.labels[told], size=18, bold=True)
         look = {"size": 16, "mono": True}
-        canvas.text(_RIGHT, 242, f"x = ({number(x[0])}, {number(x[1])})", **look)
+        canvas.text(_RIGHT, 242, f"x = {pair(x)}", **look)
         if share < 1:
             return
         for j, y in enumerate((278, 306)):
-            terms = " + ".join(_product(x[i], W[i, j]) for i in range(2))
+            terms = " + ".join(product(x[i], W[i, j]) for i in range(2))
             canvas.text(_RIGHT, y, f"{low}{'₁₂'[j]} = {terms} = {number(q[j])}", **look)
-        text = f"{low} = ({number(q[0])}, {number(q[1])})"
-        canvas.text(_RIGHT, 342, text, **look, bold=True, fill=hue)
-
-
-def _product(a: float, b: float) -> str:
-    return f"{bracketed(number(a))}·{bracketed(number(b))}"
+        canvas.text(_RIGHT, 342, f"{low} = {pair(q)}", **look, bold=True, fill=hue)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..canvas import NORMAL, SMALL, Canvas, Frame, bracketed, number, telling
+from ..canvas import Canvas, Frame, bracketed, number, telling
 from ..parts import Grid, matrix
 
 _LEFT, _TOP = 150, 76
@@ -157,25 +157,25 @@ class RowFilm:
         ):
             at = y + row * 52 + 22
             canvas.text(_LEFT - 12, at, name, size=18, bold=True, anchor="end")
-            canvas.text(_LEFT + 620, at, what, size=SMALL, fill="muted")
+            canvas.text(_LEFT + 620, at, what, fill="muted")
         for place, (heading, state) in enumerate(columns.items()):
             x = _LEFT + place * 205
             last = place == len(columns) - 1 and part != "scores"
             hue = "vermillion" if last else "gray"
-            canvas.text(x, y - 14, heading, size=NORMAL, bold=last)
+            canvas.text(x, y - 14, heading, bold=last)
             self._box(canvas, x, y, state.maximum, hue)
             divided = part == "divide" and last
             self._box(canvas, x, y + 52, 1.0 if divided else state.sum, hue)
             output = state.output / after.sum if divided else state.output
             grid = Grid(x, y + 104, 184 / d, 32, 1, d)
-            canvas.cells([grid.box(0, c) for c in range(d)], fill=f"{hue}-fill", stroke=hue)
-            for c in range(d):
-                canvas.text(*_below(grid.centre(0, c)), number(output[c]), size=SMALL,
-                            anchor="middle", mono=True)  # fmt: skip
+            canvas.cells(grid.boxes, fill=f"{hue}-fill", stroke=hue)
+            for c, value in enumerate(output):
+                middle, centre = grid.centre(0, c)
+                canvas.text(middle, centre + 5, number(value), anchor="middle", mono=True)
 
     def _box(self, canvas: Canvas, x: float, y: float, value: float, hue: str) -> None:
         canvas.rect(x, y, 84, 32, fill=f"{hue}-fill", stroke=hue)
-        canvas.text(x + 42, y + 22, number(value), size=NORMAL, anchor="middle", mono=True)
+        canvas.text(x + 42, y + 22, number(value), anchor="middle", mono=True)
 
     # ---------------------------------------------------------------- words
 
@@ -202,7 +202,3 @@ class RowFilm:
             "Divided once, at the end: the weights add up to 1, and O is the row that softmax over "
             "all scores at once would give."
         )
-
-
-def _below(point: tuple[float, float]) -> tuple[float, float]:
-    return point[0], point[1] + 5

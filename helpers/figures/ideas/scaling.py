@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..canvas import SMALL, Canvas, Frame, number, telling
+from ..canvas import Canvas, Frame, number, telling
 from ..plane import spacing
+from ..tiles import short
 
 KEYS = 8
 _BINS = 41
 _LEFT, _RIGHT = (150, 340), (540, 400)  # x and width of the two columns of charts
 _ROWS, _HEIGHT = (58, 250), 126
 _NARROW = 4.0  # the axis after dividing by √d, where σ is 1
-_AXIS = {"size": SMALL, "anchor": "middle", "fill": "muted"}
+_AXIS = {"anchor": "middle", "fill": "muted"}
 _TABLE = (
     ("d", 80, "ink"),
     ("√d", 110, "ink"),
@@ -57,7 +58,7 @@ def scaling(products: Mapping[int, np.ndarray]) -> list[Frame]:
         canvas.text(20, 30, f"d = {d}", size=24, bold=True)
         head = f"{len(values):,} products of random vectors", f"softmax over {KEYS} of them"
         for (x, _), text in zip((_LEFT, _RIGHT), head, strict=True):
-            canvas.text(x, 30, text, size=SMALL, fill="muted")
+            canvas.text(x, 30, text, fill="muted")
         scaled = values / math.sqrt(d)
         for y, name, sample, extent, hue in (
             (_ROWS[0], "q·k", values, reach, "vermillion"),
@@ -129,14 +130,9 @@ def _softmax(canvas: Canvas, y: float, values: np.ndarray, hue: str) -> None:
     for key, weight in enumerate(weights):
         middle, top = x + (key + 0.5) * bar, base - weight * _HEIGHT
         canvas.rect(middle - bar / 2 + 5, top, bar - 10, base - top, fill=hue, stroke="none")
-        look = {"size": SMALL, "anchor": "middle", "mono": True}
+        look = {"anchor": "middle", "mono": True}
         canvas.text(middle, top - 5, f"{weight:.2f}", **look)
-        canvas.text(middle, base + 18, _short(values[key]), **look, fill="muted")
-
-
-def _short(value: float) -> str:
-    """A product with as many digits as a bar is wide."""
-    return number(value, 0 if abs(value) >= 10 else 1)
+        canvas.text(middle, base + 18, short(values[key], False), **look, fill="muted")
 
 
 def _summary(products: Mapping[int, np.ndarray]) -> Frame:

@@ -13,7 +13,7 @@ from helpers.kernels.kernel import Kernel, load_kernel
 from helpers.simulator.observe.report import Report
 
 from ..bank_rules import BankVerdict, judge
-from ..canvas import NORMAL, SMALL, Canvas, Frame, counted, literal, ranges, telling
+from ..canvas import Canvas, Frame, counted, literal, ranges, telling
 from ..events import LANES, WarpAccess, warp_access
 from ..parts import Grid, lane_row, legend
 
@@ -174,8 +174,7 @@ class PathFilm:
         return canvas.frame(self._caption(number))
 
     def _lanes(self, canvas: Canvas, number: int) -> None:
-        canvas.text(canvas.width - 30, _LANES_Y - 16, "lanes, by phase", size=SMALL, anchor="end",
-                    fill="muted")  # fmt: skip
+        canvas.text(canvas.width - 30, _LANES_Y - 16, "lanes, by phase", anchor="end", fill="muted")
 
         def look_of(lane: int) -> tuple[dict, bool]:
             phase = int(self.verdict.phases[lane])
@@ -199,8 +198,7 @@ class PathFilm:
         for bank in range(8):
             x = grid.centre(0, bank)[0]
             canvas.text(x, _GRID_Y - 9, str(bank), anchor="middle", mono=True)
-        boxes = [grid.box(r, c) for r in range(len(rows)) for c in range(8)]
-        canvas.cells(boxes, fill="faint", stroke="grid")
+        canvas.cells(grid.boxes, fill="faint", stroke="grid")
         turns = self.turns(phase)
         for chunk, lanes in self.chunks(phase).items():
             row, bank = rows.index(chunk * CHUNK // ROW), chunk % 8
@@ -209,18 +207,17 @@ class PathFilm:
             canvas.rect(x + 2, y + 2, width - 4, height - 4, r=4, fill=f"{hue}-fill", stroke=hue,
                         weight=2)  # fmt: skip
             text = ranges(lanes)
-            canvas.text(x + width / 2, y + height / 2 + 5, text, size=SMALL, anchor="middle",
+            canvas.text(x + width / 2, y + height / 2 + 5, text, anchor="middle",
                         mono=True, within=width - 8)  # fmt: skip
         for number, row in enumerate(rows):
-            canvas.text(grid.x - 12, grid.centre(number)[1] + 5, self._name(row), size=SMALL,
-                        anchor="end")  # fmt: skip
+            canvas.text(grid.x - 12, grid.centre(number)[1] + 5, self._name(row), anchor="end")
         for bank, count in enumerate(turns):
             if count:
                 canvas.text(
                     grid.centre(0, bank)[0], grid.bottom + 22, f"{count}×", anchor="middle",
                     bold=True, fill="vermillion" if count > 1 else "green",
                 )  # fmt: skip
-        canvas.text(grid.x - 12, grid.bottom + 22, "turns", size=SMALL, anchor="end", fill="muted")
+        canvas.text(grid.x - 12, grid.bottom + 22, "turns", anchor="end", fill="muted")
         return grid
 
     def _name(self, row: int) -> str:
@@ -250,7 +247,7 @@ class PathFilm:
         canvas.line(x, y + 12, x + 150, y + 12)
         canvas.text(x, y + 38, "so far" if number < len(self.phases) - 1 else "together")
         canvas.text(x + 150, y + 38, str(total), size=22, anchor="end", mono=True, bold=True)
-        canvas.text(x, y + 66, f"ideal {self.verdict.ideal}", size=NORMAL, fill="muted")
+        canvas.text(x, y + 66, f"ideal {self.verdict.ideal}", fill="muted")
 
     # ---------------------------------------------------------------- words
 

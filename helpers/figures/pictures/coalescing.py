@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.problem.attention import cdiv
 from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted, text_width
+from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, text_width
 from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
 from ..parts import lane_row
 from ..products import run_product
-from ..runs import SmallRun, pieces
+from ..runs import SmallRun
 
 LANES_A_STEP = 4
 _LEFT, _LANE, _WORD = 72, 27.0, 25.6
@@ -150,16 +151,15 @@ class _Panel:
         canvas.text(_LEFT, self.top + 20, self.view.title.replace("_", "\\_"), size=18, bold=True)
         code = self.view.code
         room = 896 - text_width(self.view.title, 18)
-        if code and text_width(code, SMALL, mono=True) <= room:
-            canvas.text(960 - 12, self.top + 20, code, size=SMALL, mono=True, anchor="end",
-                        fill="muted")  # fmt: skip
+        if code and text_width(code, mono=True) <= room:
+            canvas.text(960 - 12, self.top + 20, code, mono=True, anchor="end", fill="muted")
         self._lanes(canvas, first, last)
         self._sectors(canvas, first, last)
         self._sums(canvas, last)
 
     def _lanes(self, canvas: Canvas, first: int, last: int) -> None:
         y = self.top + 30
-        canvas.text(_LEFT - 8, y + 19, "lane", size=SMALL, anchor="end")
+        canvas.text(_LEFT - 8, y + 19, "lane", anchor="end")
 
         def look_of(lane: int) -> tuple[dict, bool]:
             if lane not in self.words_of:
@@ -174,7 +174,7 @@ class _Panel:
         lane_row(canvas, _LEFT, y, _LANE, look_of)
 
     def _sectors(self, canvas: Canvas, first: int, last: int) -> None:
-        rows = pieces(len(self.sectors), _PER_ROW)
+        rows = cdiv(len(self.sectors), _PER_ROW)
         top, room = self.top + 62, 110
         pitch = min(46.0, room / rows)
         labelled = rows <= 2
@@ -185,13 +185,13 @@ class _Panel:
                 for word in words:
                     asked.setdefault(word, []).append(lane)
         if not labelled:
-            canvas.text(_LEFT - 8, top + 15, "sectors", size=SMALL, anchor="end")
+            canvas.text(_LEFT - 8, top + 15, "sectors", anchor="end")
         for place, sector in enumerate(self.sectors):
             x = _LEFT + place % _PER_ROW * (_WORDS * _WORD + _GAP)
             y = top + place // _PER_ROW * pitch + (20 if labelled else 0)
             self._sector(canvas, x, y, height, sector, asked, first, last)
             if labelled:
-                canvas.text(x, y - 6, self._name(sector), size=SMALL, fill="muted", mono=True)
+                canvas.text(x, y - 6, self._name(sector), fill="muted", mono=True)
 
     def _sector(self, canvas, x, y, height, sector, asked, first, last) -> None:
         words = range(sector * _WORDS, (sector + 1) * _WORDS)
@@ -210,7 +210,7 @@ class _Panel:
             lanes = asked.get(word)
             if lanes and height >= 17:
                 text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
-                size = SMALL
+                size = NORMAL
                 canvas.text(box[word][0] + _WORD / 2, y + height / 2 + 0.36 * size, text,
                             size=size, anchor="middle", mono=True)  # fmt: skip
 
@@ -231,10 +231,10 @@ class _Panel:
         text = f"of {fetched} bytes in them, {used} are {used_for}"
         share = _percent(used, fetched)
         canvas.text(_LEFT, y, counted(found, "sector"), size=LARGE, bold=True)
-        canvas.text(_LEFT + 150, y, text, size=NORMAL)
+        canvas.text(_LEFT + 150, y, text)
         canvas.text(_LEFT + 520, y, share, size=LARGE, bold=True)
         if last >= LANES - 1:
-            canvas.text(948, y, "1 request", size=NORMAL, anchor="end")
+            canvas.text(948, y, "1 request", anchor="end")
 
 
 def _caption(panels: list[_Panel], first: int, last: int) -> str:

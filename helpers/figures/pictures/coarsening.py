@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, counted
+from ..canvas import LARGE, Canvas, Frame, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import run_product
-from ..replay import BlockReplay, Phase, replay, run_columns
+from ..replay import BlockReplay, Phase, replay
 from ..runs import SmallRun
-from ..tiles import frame_of, operand_grid, result_grid, shared_grid, short
+from ..tiles import cells_of, frame_of, operand_grid, result_grid, shared_grid, short
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
 _HEIGHT, _SIDE = 411, 456
@@ -108,73 +108,65 @@ class _Side:
         x = self.x + 12
         canvas.text(x, 20, self.title, size=LARGE, bold=True)
         name = f"block ({block.block[0]}, {block.block[1]}) of {self.blocks}"
-        canvas.lines(x, 44, [f"{name}:", phase.kind], size=NORMAL)
+        canvas.lines(x, 44, [f"{name}:", phase.kind])
         held = {h.source for words in phase.shared.values() for h in words.values() if h.source}
         s_x = x + max(self.d * self.cell[0], 100) + 22
         q_y = _S_Y
         kt_y = _S_Y - 32 - self.d * self.cell[1]
         fresh = {(array, index) for array, found in phase.reads.items() for index in found}
-        self._operand(canvas, "Q", "Q", x, q_y, (self.N, self.d),
-                      lambda i, j: i * self.d + j, held, fresh)  # fmt: skip
-        self._operand(canvas, "K", "Kᵀ", s_x, kt_y, (self.d, self.N),
-                      lambda i, j: j * self.d + i, held, fresh)  # fmt: skip
+        self._operand(canvas, "Q", "Q", x, q_y, held, fresh)
+        self._operand(canvas, "K", "Kᵀ", s_x, kt_y, held, fresh)
         self._result(canvas, s_x, q_y, step)
         self._shared(canvas, self.x + _TILES_X, phase)
         self._counts(canvas, x, step, full)
 
-    def _operand(self, canvas, name, title, x, y, shape, flat, held, fresh) -> None:
-        hue = MATRIX_HUES[name]
-        grid, tile = operand_grid(
-            canvas, name, self.run.arrays[name], x, y, shape, self.cell, flat, held
+    def _operand(self, canvas, name: str, title: str, x: float, y: float, held, fresh) -> None:
+        hue, shape = MATRIX_HUES[name], (self.N, self.d) if name == "Q" else (self.d, self.N)
+        grid = Grid(x, y, *self.cell, *shape)
+        frame_of(
+            canvas, grid, operand_grid(canvas, grid, name, self.run.arrays[name], held), hue, 2
         )
-        frame_of(canvas, grid, tile, hue, 2)
-        places = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
-        read = [p for p in places if (name, flat(*p)) in fresh]
-        frame_of(canvas, grid, read, "ink", 4)
+        frame_of(canvas, grid, cells_of(name, self.d, fresh), "ink", 4)
         canvas.text(x, y - 9, title, size=18, bold=True, fill=hue)
 
-    def _result(self, canvas: Canvas, x: float, y: float, step: _Step) -> Grid:
-        columns = run_columns(self.run)
+    def _result(self, canvas: Canvas, x: float, y: float, step: _Step) -> None:
         mine = {at for found in step.block.results.values() for at in found}
         done = {at: short(value) for at, value in step.finished.items()}
-        grid = result_grid(
-            canvas, x, y, (self.N, columns), self.cell, step.phase.partial, done, mine, self.whole,
-            "−9.5",
-        )  # fmt: skip
-        frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
-        frame_of(canvas, grid, [divmod(at, columns) for at in step.phase.touched], "ink", 3)
+        grid = Grid(x, y, *self.cell, self.N, self.N)
+        result_grid(canvas, grid, step.phase.partial, done, mine, self.whole, "−9.5")
+        frame_of(canvas, grid, [divmod(at, self.N) for at in mine], "purple", 4)
+        frame_of(canvas, grid, [divmod(at, self.N) for at in step.phase.touched], "ink", 3)
         canvas.text(x, y - 9, "S", size=18, bold=True, fill="purple")
-        return grid
 
     def _shared(self, canvas: Canvas, x: float, phase: Phase) -> None:
         edge = self.tile
         cell = min(38.0, 84 / edge), min(26.0, 72 / edge)
-        canvas.text(x, _KT_Y - 30, "shared", size=SMALL, fill="muted")
+        canvas.text(x, _KT_Y - 30, "shared", fill="muted")
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
             held = phase.shared[array]
             y = _KT_Y + place * 126
-            grid = shared_grid(canvas, array, held, x, y, edge, cell, "K" if place else "Q", "−9")
+            grid = Grid(x, y, *cell, edge, edge)
+            shared_grid(canvas, grid, array, held, "K" if place else "Q", "−9")
             if phase.kind == "load":
                 new = array in phase.fresh
                 if new:
                     frame_of(canvas, grid, [divmod(i, edge) for i in phase.fresh[array]], "ink", 4)
                 note = "loaded" if new else "kept"
-                canvas.text(x, grid.bottom + 20, note, size=NORMAL, bold=not new)
+                canvas.text(x, grid.bottom + 20, note, bold=not new)
 
     def _counts(self, canvas: Canvas, x: float, step: _Step, full: int) -> None:
-        canvas.text(x, _COUNTS_Y, "elements read from global memory", size=NORMAL, bold=True)
+        canvas.text(x, _COUNTS_Y, "elements read from global memory", bold=True)
         rows = [("Q", step.reads["Q"], "blue"), ("K", step.reads["K"], "orange")]
         rows.append(("total", step.reads["Q"] + step.reads["K"], "gray"))
         width = _SIDE - 12 - 56 - 60
         for place, (label, value, hue) in enumerate(rows):
             y = _COUNTS_Y + 10 + 23 * place
-            canvas.text(x, y + 15, label, size=NORMAL)
+            canvas.text(x, y + 15, label)
             canvas.rect(x + 56, y, width, 17, fill="faint", stroke="grid")
             if value:
                 canvas.rect(x + 56, y, width * value / full, 17, fill=f"{hue}-fill", stroke=hue,
                             weight=2)  # fmt: skip
-            canvas.text(x + 56 + width + 48, y + 16, str(value), size=18, bold=True,
-                        anchor="end")  # fmt: skip
+            canvas.text(x + 56 + width + 48, y + 16, str(value), size=18, bold=True, anchor="end")
 
     # ---------------------------------------------------------------- words
 

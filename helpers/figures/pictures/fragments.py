@@ -13,7 +13,7 @@ from svg import G, Path, Style, Text
 
 from helpers.simulator.isa.tensor_cores import fragment_layout
 
-from ..canvas import MONO, SMALL, Canvas, Frame, ranges, text_width
+from ..canvas import MONO, NORMAL, Canvas, Frame, ranges, text_width
 from ..events import LANES
 from ..palette import colour
 from ..parts import Grid
@@ -83,7 +83,7 @@ def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
     canvas.text(_LEFT + 340, 24, f"t = lane % 4 = {t}", size=18, mono=True)
     names = {"yellow": "yellow-fill"} | {name: name for name in ("paper", "grid", "muted", "ink")}
     colours = {name: colour(of) for name, of in names.items()}
-    canvas.add(Style(text=_RULES.format(mono=MONO, size=SMALL, **colours)))
+    canvas.add(Style(text=_RULES.format(mono=MONO, size=NORMAL, **colours)))
     grids, x = [], _LEFT
     for operand in found:
         rows, columns = operand.shape
@@ -103,7 +103,7 @@ def _frame(found: tuple[Operand, ...], lane: int) -> Frame:
 
 
 def _margins(canvas: Canvas, grid: Grid) -> None:
-    look = {"size": SMALL, "fill": "muted", "mono": True}
+    look = {"fill": "muted", "mono": True}
     for row in range(0, grid.rows, 2):
         canvas.text(grid.x - 6, grid.centre(row)[1] + 4.5, str(row), anchor="end", **look)
     for column in range(0, grid.columns, 2):
@@ -117,7 +117,7 @@ def _cells(found, grids, lane: int, marked: bool) -> G:
             places = [
                 (operand.rows[i, lane], operand.columns[i, lane]) for i in (number, number + 1)
             ]
-            x, y, width, height = _around(grid, places)
+            x, y, width, height = grid.around(places)
             boxes.append((number // 2, f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z"))
             texts.append(Text(x=x + width / 2, y=y + height / 2 + 4.5, text=str(lane)))
     if not marked:
@@ -129,15 +129,6 @@ def _cells(found, grids, lane: int, marked: bool) -> G:
             for n, d in boxes
         ]  # fmt: skip
     return G(elements=[*shapes, *texts], class_=["lane", "on"] if marked else ["lane"])
-
-
-def _around(grid: Grid, places) -> tuple[float, float, float, float]:
-    """The box of two neighbouring cells."""
-    boxes = [grid.box(*place) for place in places]
-    left, top = min(b[0] for b in boxes), min(b[1] for b in boxes)
-    right = max(b[0] + b[2] for b in boxes)
-    bottom = max(b[1] + b[3] for b in boxes)
-    return left, top, right - left, bottom - top
 
 
 def _said(operand: Operand, lane: int) -> str:
@@ -164,10 +155,10 @@ def _list(canvas: Canvas, found, grids, lane: int) -> None:
         for number, (name, text) in enumerate(zip(_names(operand), texts, strict=True)):
             hue = REGISTER_HUES[number]
             canvas.rect(x, y - 12, 14, 14, fill=f"{hue}-fill", stroke=hue)
-            canvas.text(x + 20, y, name, size=SMALL, mono=True)
-            after = x + 26 + text_width(name, SMALL, mono=True)
+            canvas.text(x + 20, y, name, mono=True)
+            after = x + 26 + text_width(name, mono=True)
             if not operand.pairs:  # two names leave no room behind them
                 after, y = x + 20, y + 22
-            canvas.text(after, y, text, size=SMALL)
+            canvas.text(after, y, text)
             y += 25
         y += 16

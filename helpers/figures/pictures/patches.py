@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame
+from ..canvas import LARGE, Canvas, Frame
 from ..events import LANES, warp_accesses
 from ..products import operands
 from ..runs import SmallRun, launch
@@ -104,9 +104,9 @@ class PatchFilm:
             ("", self.x, self.y, _SIDE, _SIDE),
         ):
             canvas.rect(x, y, width, height, fill="faint", stroke="muted")
-            canvas.text(x, y - 6, name.replace("_", "\\_"), size=SMALL, bold=True)
-        canvas.text(self.x, self.y + _SIDE + 18, f"S: the block's {self.N} × {self.N} elements",
-                    size=SMALL, bold=True)  # fmt: skip
+            canvas.text(x, y - 6, name.replace("_", "\\_"), bold=True)
+        text = f"S: the block's {self.N} × {self.N} elements"
+        canvas.text(self.x, self.y + _SIDE + 18, text, bold=True)
 
     def _loads(self, canvas: Canvas, loads: list[_Load]) -> None:
         for load in loads:
@@ -126,20 +126,18 @@ class PatchFilm:
     def _box(self, row: int, column: int) -> tuple[float, float, float, float]:
         return self.x + column * self.cell, self.y + row * self.cell, self.cell, self.cell
 
-    def _sums(self, canvas: Canvas, count: int, served: int) -> None:
+    def _sums(self, canvas: Canvas, loads: int, served: int) -> None:
         x, y = self.x + _SIDE + 36, self.y + 24
-        floats, products = _FLOATS * count, _FLOATS * served
+        floats, products = _FLOATS * loads, _FLOATS * served
         canvas.text(x, y, f"thread {self.thread}", size=LARGE, bold=True)
-        canvas.text(x, y + 44, "floats read", size=NORMAL)
-        canvas.text(x + 330, y + 44, f"{floats}", size=LARGE, bold=True, anchor="end")
-        canvas.text(x, y + 76, "multiplications they serve", size=NORMAL)
-        canvas.text(x + 330, y + 76, f"{products}", size=LARGE, bold=True, anchor="end")
+        lines = [("floats read", f"{floats}"), ("multiplications they serve", f"{products}")]
         if products:
-            canvas.text(x, y + 108, "floats a multiplication", size=NORMAL)
-            canvas.text(x + 330, y + 108, f"{floats / products:.3g}", size=LARGE, bold=True,
-                        anchor="end")  # fmt: skip
-        canvas.text(x, y + 148, "one sum at a time: 2 floats a multiplication", size=SMALL,
-                    fill="muted")  # fmt: skip
+            lines.append(("floats a multiplication", f"{floats / products:.3g}"))
+        for n, (what, count) in enumerate(lines):
+            at = y + 44 + 32 * n
+            canvas.text(x, at, what)
+            canvas.text(x + 330, at, count, size=LARGE, bold=True, anchor="end")
+        canvas.text(x, y + 148, "one sum at a time: 2 floats a multiplication", fill="muted")
 
     def _label(self) -> str:
         return (

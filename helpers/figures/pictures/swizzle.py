@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from svg import G, Text
 
 from helpers.kernels.kernel import load_kernel
 from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
-from ..canvas import MONO, NORMAL, SMALL, Canvas, Frame, counted
+from ..canvas import NORMAL, Canvas, Frame, counted
 from ..events import by_block
-from ..palette import colour, hue
+from ..palette import hue
 from ..parts import Grid, outline
+from ..tiles import centred
 
 FILE = "09_toy_swizzle.cu"
 MAPS = {
@@ -154,11 +154,10 @@ class TurnFilm:
     def _matrix(self, canvas: Canvas, grid: Grid, way: str, step: int) -> None:
         self._frame(canvas, grid, "rows", "column", "row")
         gone = self.size if way == "out" else step + 1
-        places = [(r, c) for r in range(self.size) for c in range(self.size)]
-        self._elements(canvas, grid, {p: p for p in places if p[0] < gone})
-        self._elements(canvas, grid, {p: p for p in places if p[0] >= gone}, faint=True)
+        self._elements(canvas, grid, {p: p for p in grid.places if p[0] < gone})
+        self._elements(canvas, grid, {p: p for p in grid.places if p[0] >= gone}, faint=True)
         if way == "in":
-            outline(canvas, grid, [(step, c) for c in range(self.size)])
+            outline(canvas, grid, grid.row(step))
 
     def _shared(self, canvas: Canvas, grid: Grid, way: str, step: int) -> None:
         self._frame(canvas, grid, "shared memory", "place = bank", "row")
@@ -179,14 +178,14 @@ class TurnFilm:
             count = sum(p == place for _, p in looked)
             if count:
                 canvas.text(
-                    grid.centre(0, place)[0], grid.bottom + 22, f"{count}×", size=NORMAL,
+                    grid.centre(0, place)[0], grid.bottom + 22, f"{count}×",
                     anchor="middle", bold=True, fill="vermillion" if count > 1 else "green",
                 )  # fmt: skip
 
     def _output(self, canvas: Canvas, grid: Grid, way: str, step: int) -> None:
         self._frame(canvas, grid, "columns", "", "")
         t, done = self.turn, step + 1 if way == "out" else 0
-        places = [(y, x) for y in range(done) for x in range(self.size)]
+        places = grid.places[: done * self.size]
         self._elements(canvas, grid, {p: tuple(map(int, t.came[p])) for p in places})
         for place in places:
             if not t.right[place]:
@@ -194,43 +193,33 @@ class TurnFilm:
                 ends = (x + 4, y + height - 4, x + width - 4, y + 4)
                 canvas.line(*ends, stroke="vermillion", weight=3)
         if way == "out":
-            outline(canvas, grid, [(step, x) for x in range(self.size)])
+            outline(canvas, grid, grid.row(step))
 
     def _frame(self, canvas: Canvas, grid: Grid, title: str, across: str, down: str) -> None:
         canvas.text(grid.x, grid.y - 44, title, bold=True)
-        canvas.cells(
-            [grid.box(r, c) for r in range(self.size) for c in range(self.size)],
-            stroke="grid", dash="3 3",
-        )  # fmt: skip
-        look = {"size": SMALL, "fill": "muted", "mono": True}
+        canvas.cells(grid.boxes, stroke="grid", dash="3 3")
+        look = {"fill": "muted", "mono": True}
         for n in range(self.size if across else 0):
             canvas.text(grid.centre(0, n)[0], grid.y - 8, str(n), anchor="middle", **look)
             canvas.text(grid.x - 8, grid.centre(n)[1] + 4, str(n), anchor="end", **look)
         if across:
-            canvas.text(grid.x, grid.y - 25, across, size=SMALL, fill="muted")
+            canvas.text(grid.x, grid.y - 25, across, fill="muted")
         if down:
-            canvas.text(grid.x - 24, grid.y + grid.height / 2, down, size=SMALL, fill="muted",
+            canvas.text(grid.x - 24, grid.y + grid.height / 2, down, fill="muted",
                         anchor="middle", turn=90)  # fmt: skip
 
     def _elements(self, canvas: Canvas, grid: Grid, there: dict, faint: bool = False) -> None:
         """Elements (row, column) in cells: coloured by column, labelled with both."""
-        size = NORMAL if self.size <= 4 else SMALL
         for number in range(self.size):
             mine = [grid.box(*at) for at, (_, column) in there.items() if column == number]
             boxes = [(x + 1, y + 1, width - 2, height - 2) for x, y, width, height in mine]
             name = hue(number)
             look = {"stroke": "grid"} if faint else {"fill": f"{name}-fill", "stroke": name}
             canvas.cells(boxes, **look)
-        texts = []
-        for at, (row, column) in there.items():
-            x, y = grid.centre(*at)
-            texts.append(Text(x=round(x, 1), y=round(y + 0.36 * size, 1), text=f"{row},{column}"))
-        look = {"font-size": size, "text-anchor": "middle", "font-family": MONO}
-        look["fill"] = colour("muted" if faint else "ink")
-        if self.size > 4:
-            look["letter-spacing"] = -1.5  # or neighbours would run together
+        texts = [(*grid.centre(*at), f"{row},{column}") for at, (row, column) in there.items()]
+        spacing = -1.5 if self.size > 4 else 0  # or neighbours would run together
         if texts:
-            canvas.add(G(elements=texts, extra=look))
+            canvas.add(centred(texts, NORMAL, "muted" if faint else "ink", spacing=spacing))
 
     # ---------------------------------------------------------------- words
 
@@ -293,8 +282,8 @@ def _squares(turns: Sequence[Turn], column: int) -> Frame:
     said = []
     for number, turn in enumerate(turns):
         grid = Grid(60 + number * 228, 108, cell, cell, n, n)
-        canvas.text(grid.x, 66, turn.swizzle, bold=True, mono=True, size=NORMAL)
-        canvas.text(grid.x, 86, MAPS[turn.swizzle].format(size=n), size=SMALL, mono=True)
+        canvas.text(grid.x, 66, turn.swizzle, bold=True, mono=True)
+        canvas.text(grid.x, 86, MAPS[turn.swizzle].format(size=n), mono=True)
         _square(canvas, grid, turn, column)
         whole = all(len(np.unique(row)) == n for row in turn.stored)
         worst = max(map(turn.turns, range(n)))
@@ -304,9 +293,8 @@ def _squares(turns: Sequence[Turn], column: int) -> Frame:
         ]
         for line, (label, verdict, good) in enumerate(lines):
             y = grid.bottom + 30 + 48 * line
-            canvas.text(grid.x, y, label, size=SMALL, fill="muted")
-            canvas.text(grid.x, y + 20, verdict, size=NORMAL, bold=True,
-                        fill="green" if good else "vermillion")  # fmt: skip
+            canvas.text(grid.x, y, label, fill="muted")
+            canvas.text(grid.x, y + 20, verdict, bold=True, fill="green" if good else "vermillion")
         here = turn.turns(column)
         said.append(f"{turn.swizzle} {'1 turn' if here == 1 else f'{here} turns'}")
     return canvas.frame(f"Reading column {column} takes: {', '.join(said)}.")
@@ -324,8 +312,7 @@ def _square(canvas: Canvas, grid: Grid, turn: Turn, column: int) -> None:
             name = hue(int(c))
             canvas.cells([grid.box(row, place)], fill=f"{name}-fill" if mine else "faint",
                          stroke=name if mine else "grid")  # fmt: skip
-            size = NORMAL if turn.size <= 4 else SMALL
             x, y = grid.centre(row, place)
-            canvas.text(x, y + 0.36 * size, str(c), size=size, bold=bool(mine),
+            canvas.text(x, y + 0.36 * NORMAL, str(c), bold=bool(mine),
                         fill="ink" if mine else "muted", **look)  # fmt: skip
     outline(canvas, grid, [(row, int(turn.read[column, row])) for row in range(turn.size)])

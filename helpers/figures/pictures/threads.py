@@ -169,9 +169,7 @@ def _whole(canvas: Canvas, grid: Grid, owned: _Places, chosen: _Places) -> None:
     for colour, places in groups.items():
         canvas.cells([grid.box(*place) for place in places], fill=colour, stroke="none")
     for places in blocks.values():
-        first, (down, across) = _extent(places)
-        x, y, width, height = grid.box(*first)
-        canvas.rect(x, y, across * width, down * height, stroke="ink", weight=1.5)
+        canvas.rect(*grid.around(places), stroke="ink", weight=1.5)
 
 
 def _near(canvas: Canvas, grid: Grid, first: tuple[int, int], chosen: _Places) -> None:

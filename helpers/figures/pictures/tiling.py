@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ..canvas import LARGE, NORMAL, SMALL, Canvas, Frame, bracketed, counted
+from helpers.problem.attention import cdiv
+
+from ..canvas import LARGE, NORMAL, Canvas, Frame, bracketed, counted
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import NaiveReads, run_product
-from ..replay import BlockReplay, Phase, replay, run_columns
-from ..runs import SmallRun, pieces
+from ..replay import BlockReplay, Element, Phase, replay
+from ..runs import SmallRun
 from ..tiles import (
+    cells_of,
     frame_of,
     gauge,
     operand_grid,
@@ -45,12 +48,12 @@ def tiled_product(
     Raises:
         ValueError: the matrices are too large, or the steps too many.
     """
-    if run is None:
-        _check_size(N, d)
-        run = run_product("03_tiled.cu", N, d, TILE)
-    N, d, TILE = run.sizes["N"], run.sizes["d"], run.defines["TILE"]
-    _check_size(N, d)
-    steps = 3 * pieces(N, TILE) ** 2 * pieces(d, TILE)
+    N, d = (N, d) if run is None else (run.sizes["N"], run.sizes["d"])
+    if max(N, d) > MOST_ELEMENTS:
+        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
+    run = run_product("03_tiled.cu", N, d, TILE) if run is None else run
+    TILE = run.defines["TILE"]
+    steps = 3 * cdiv(N, TILE) ** 2 * cdiv(d, TILE)
     if steps > MOST_STEPS:
         raise ValueError(
             f"N={N}, d={d} and TILE={TILE} take {steps:,} steps, more than {MOST_STEPS}: choose a "
@@ -58,11 +61,6 @@ def tiled_product(
         )
     naive = run_product("02_naive.cu", N, d, TILE) if naive is None else naive
     return TileFilm(run, naive).frames()
-
-
-def _check_size(N: int, d: int) -> None:
-    if max(N, d) > MOST_ELEMENTS:
-        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
 
 
 class TileFilm:
@@ -103,7 +101,7 @@ class TileFilm:
         return frames
 
     @staticmethod
-    def _held(phase: Phase) -> set[tuple[str, int]]:
+    def _held(phase: Phase) -> set[Element]:
         return {h.source for held in phase.shared.values() for h in held.values() if h.source}
 
     # ---------------------------------------------------------------- one frame
@@ -133,7 +131,7 @@ class TileFilm:
         self, canvas: Canvas, name: str, turn: int, turns: int, step: str, missing: bool
     ) -> None:
         canvas.text(_LEFT, _TOP - 4, name, size=LARGE, bold=True)
-        canvas.text(_LEFT, _TOP + 20, f"tile {turn} of {turns} along d", size=NORMAL)
+        canvas.text(_LEFT, _TOP + 20, f"tile {turn} of {turns} along d")
         for number, word in enumerate(("load", "barrier", "multiply")):
             y = _TOP + 36 + 35 * number
             on = word == step
@@ -149,65 +147,55 @@ class TileFilm:
     def _matrices(self, canvas, block, phase, step, partial, example) -> None:
         kt_x, s_y = self.corner
         kt_y = s_y - 38 - self.d * self.high
-        held = {element for element in self._held(phase)}
-        q = self._matrix(canvas, "Q", _LEFT, s_y, (self.N, self.d), self.wide[0],
-                         lambda i, j: i * self.d + j, held, step)  # fmt: skip
-        k = self._matrix(canvas, "K", kt_x, kt_y, (self.d, self.N), self.wide[1],
-                         lambda i, j: j * self.d + i, held, step)  # fmt: skip
+        held = self._held(phase)
+        q = self._matrix(canvas, "Q", _LEFT, s_y, held, step)
+        k = self._matrix(canvas, "K", kt_x, kt_y, held, step)
         canvas.text(_LEFT, s_y - 10, "Q", size=18, bold=True, fill=MATRIX_HUES["Q"])
-        canvas.text(_LEFT + 22, s_y - 10, f"{self.N} × {self.d}", size=SMALL, fill="muted")
+        canvas.text(_LEFT + 22, s_y - 10, f"{self.N} × {self.d}", fill="muted")
         canvas.text(kt_x, kt_y - 10, "Kᵀ", size=18, bold=True, fill=MATRIX_HUES["K"])
-        canvas.text(kt_x + 32, kt_y - 10, f"{self.d} × {self.N}", size=SMALL, fill="muted")
+        canvas.text(kt_x + 32, kt_y - 10, f"{self.d} × {self.N}", fill="muted")
         s = self._result(canvas, kt_x, s_y, block, phase, step, partial)
         if example is not None:
-            row, column = divmod(block.results[example][0], run_columns(self.run))
+            row, column = divmod(block.results[example][0], self.N)
             if step == "multiply":
                 canvas.cells([s.box(row, column)], stroke="ink", weight=3)
-                frame_of(canvas, q, self._cells(phase, example, 0, q), "ink")
-                frame_of(canvas, k, self._cells(phase, example, 1, k), "ink")
+                factors = self._factors(phase, example)
+                frame_of(canvas, q, cells_of("Q", self.d, factors), "ink")
+                frame_of(canvas, k, cells_of("K", self.d, factors), "ink")
 
-    def _cells(self, phase: Phase, thread: int, factor: int, grid: Grid) -> list[tuple[int, int]]:
-        """The cells of Q or Kᵀ that a thread's factors were copied from."""
-        cells = []
-        for pair in phase.products.get(thread, []):
-            array, index = pair[factor]
-            held = phase.shared[array].get(index)
-            if held is not None and held.source is not None:
-                row, column = divmod(held.source[1], self.d)
-                cells.append((row, column) if held.source[0] == "Q" else (column, row))
-        return [c for c in cells if c[0] < grid.rows and c[1] < grid.columns]
+    def _factors(self, phase: Phase, thread: int) -> list[Element]:
+        """The elements of Q and K that a thread's factors were copied from."""
+        words = [word for pair in phase.products.get(thread, []) for word in pair]
+        copies = [phase.shared[array].get(index) for array, index in words]
+        return [copy.source for copy in copies if copy is not None and copy.source is not None]
 
-    def _matrix(self, canvas, name, x, y, shape, wide, flat, held, step) -> Grid:
-        grid, tile = operand_grid(
-            canvas, name, self.run.arrays[name], x, y, shape, (wide, self.high), flat, held
-        )
+    def _matrix(self, canvas, name: str, x: float, y: float, held, step: str) -> Grid:
+        rows, columns = (self.N, self.d) if name == "Q" else (self.d, self.N)
+        grid = Grid(x, y, self.wide[name == "K"], self.high, rows, columns)
+        tile = operand_grid(canvas, grid, name, self.run.arrays[name], held)
         frame_of(canvas, grid, tile, MATRIX_HUES[name], 4 if step == "load" else 2)
         return grid
 
     def _result(self, canvas, x, y, block, phase, step, partial) -> Grid:
-        columns = run_columns(self.run)
         mine = {at for found in block.results.values() for at in found}
         S = self.run.arrays["S"].flat
         done = {at: short(S[at], False) for at in self.written}
-        grid = result_grid(
-            canvas, x, y, (self.N, columns), (self.wide[1], self.high), partial, done, mine,
-            self.whole, "−9.9",
-        )  # fmt: skip
-        frame_of(canvas, grid, [divmod(at, columns) for at in mine], "purple", 4)
+        grid = Grid(x, y, self.wide[1], self.high, self.N, self.N)
+        result_grid(canvas, grid, partial, done, mine, self.whole, "−9.9")
+        frame_of(canvas, grid, [divmod(at, self.N) for at in mine], "purple", 4)
         canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
         note = "stored" if phase.stored else "sums in registers" if partial else ""
-        canvas.text(x, grid.bottom + 18, note, size=SMALL, fill="muted")
+        canvas.text(x, grid.bottom + 18, note, fill="muted")
         return grid
 
     def _shared(self, canvas: Canvas, phase: Phase, name: str, step: str, example) -> None:
         canvas.text(_PANEL, _TOP - 8, f"shared memory of {name}", size=18, bold=True)
         edge = self.tile
-        width = min(36.0, 148 / edge)
-        height = min(30.0, 120 / edge)
+        width, height = min(36.0, 148 / edge), min(30.0, 120 / edge)
         for place, array in enumerate(sorted(phase.shared, reverse=True)[:2]):
             x, y = _PANEL + place * 170, _TOP + 28
-            grid = shared_grid(canvas, array, phase.shared[array], x, y, edge, (width, height),
-                               "Q" if place else "K")  # fmt: skip
+            grid = Grid(x, y, width, height, edge, edge)
+            shared_grid(canvas, grid, array, phase.shared[array], "Q" if place else "K")
             if step == "barrier":
                 canvas.rect(x - 5, y - 5, grid.width + 10, grid.height + 10, r=4, stroke="ink",
                             weight=4)  # fmt: skip
@@ -222,21 +210,19 @@ class TileFilm:
         elif step == "multiply" and example is not None:
             total, terms = self._sum(phase, example)
             lines = [f"{self._thread(example)} adds {total}:", terms]
-        canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines, size=SMALL)
+        canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines)
 
     def _counts(self, canvas: Canvas) -> None:
         y, width = 254, 316
-        canvas.text(_PANEL, y, "elements read from global memory", size=NORMAL, bold=True)
+        canvas.text(_PANEL, y, "elements read from global memory", bold=True)
         full = self.naive.total
         gauge(canvas, _PANEL, y + 30, width, self.reads, full, "blue", "tiled")
-        gauge(canvas, _PANEL, y + 78, width, self.naive_reads, full, "gray",
-              "naive, same products")  # fmt: skip
+        gauge(canvas, _PANEL, y + 78, width, self.naive_reads, full, "gray", "naive, same products")
         if self.reads and self.naive_reads:
             ratio = f"{self.naive_reads / self.reads:.3g}".rstrip()
-            canvas.text(_PANEL, y + 126, f"naive : tiled = {ratio} : 1", size=NORMAL)
+            canvas.text(_PANEL, y + 126, f"naive : tiled = {ratio} : 1")
         canvas.text(
-            _PANEL, y + 152, f"words read from shared memory: {self.shared_reads:,}",
-            size=SMALL, fill="muted",
+            _PANEL, y + 152, f"words read from shared memory: {self.shared_reads:,}", fill="muted",
         )  # fmt: skip
 
     # ---------------------------------------------------------------- words
