@@ -28,7 +28,6 @@ SAME_NAME: dict[str, str] = {}
 SAME_NAME_LEFT: set[str] = {
     "Function",
     "Launch",
-    "Part",
     "Prepared",
     "Refused",
     "Step",
@@ -38,7 +37,6 @@ LATE_LEFT: dict[str, int] = {
 }
 LONG_LEFT: set[str] = {
     "simulator/launch.py:launch",
-    "slides/pages/site.py:build_site",
 }
 CIRCLES_LEFT: set[tuple[str, str]] = set()
 

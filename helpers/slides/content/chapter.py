@@ -17,7 +17,7 @@ from .gaps import MAGIC, with_gaps
 from .highlighting import highlight
 from .maths import Maths
 from .outputs import Outputs
-from .prose import Part, notes_of, parts, to_html, with_notes
+from .prose import Passage, notes_of, parts, to_html, with_notes
 
 HIDE_INPUT = {"hide-input", "hide_input", "remove-input", "remove_input"}
 HIDE_OUTPUT = {"hide-output", "hide_output", "remove-output", "remove_output"}
@@ -112,7 +112,7 @@ class _Taker:
         texts = [cell for cell in cells if cell.cell_type == "markdown"]
         for cell in texts:
             self._notes |= notes_of(cell.source)
-        made: dict[int, list[Part]] = {}
+        made: dict[int, list[Passage]] = {}
         for self._number, cell in enumerate(cells):
             if cell.cell_type == "markdown":
                 made[self._number] = parts(self._html(cell))
@@ -148,7 +148,7 @@ class _Taker:
             cell.get("attachments"), self._warn, self._outputs.styles,
         )  # fmt: skip
 
-    def _add(self, cell: NotebookNode, cut: list[Part]) -> None:
+    def _add(self, cell: NotebookNode, cut: list[Passage]) -> None:
         kind = _type(cell)
         tags = set(cell.metadata.get("tags", []))
         if kind == "notes" or "notes" in tags:
@@ -174,10 +174,10 @@ class _Taker:
                 f'<div class="block text"><pre class="lines">{_lines(cell.source)}</pre></div>'
             )
 
-    def _add_text(self, cut: list[Part], kind: str | None, fragment: str) -> None:
+    def _add_text(self, cut: list[Passage], kind: str | None, fragment: str) -> None:
         """A text goes to the slide that there is, or begins slides at its own headings."""
         slide = self._slides[-1]
-        inside: list[Part] = []
+        inside: list[Passage] = []
 
         def put() -> None:
             if html := _whole(inside):
@@ -234,7 +234,7 @@ def _count(levels: list[int], most: int) -> int:
     return sum(level <= most for level in levels)
 
 
-def _whole(cut: list[Part]) -> str:
+def _whole(cut: list[Passage]) -> str:
     """Parts of a text as one again."""
     return "\n".join(
         f"<h{part.level}>{part.title}</h{part.level}>\n{part.html}" if part.title else part.html

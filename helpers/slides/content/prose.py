@@ -93,7 +93,7 @@ class Renderer(IPythonRenderer):
             return f'<code class="maths-source">{escape(body.strip())}</code>'
 
 
-class Part(NamedTuple):
+class Passage(NamedTuple):
     """What stands under one heading of a cell.
 
     Attributes:
@@ -154,9 +154,9 @@ def notes_of(source: str) -> dict[str, str]:
     return {found[1]: found[2] for found in _NOTE.finditer(source)}
 
 
-def parts(html: str, most: int = 6) -> list[Part]:
+def parts(html: str, most: int = 6) -> list[Passage]:
     """HTML cut at its headings down to the level `most`, but those inside lists and boxes."""
-    found: list[Part] = []
+    found: list[Passage] = []
     level, title, depth = 0, "", 0
     start = opened = 0
     for tag in _BLOCK.finditer(html):
@@ -164,9 +164,9 @@ def parts(html: str, most: int = 6) -> list[Part]:
         if not heading:
             depth += -1 if tag[1] else 1
         elif depth == 0 and heading <= most and not tag[1]:
-            found.append(Part(level, title, html[start : tag.start()].strip()))
+            found.append(Passage(level, title, html[start : tag.start()].strip()))
             level, opened = heading, tag.end()
         elif depth == 0 and heading == level and tag[1] and opened > start:
             title, start = html[opened : tag.start()].strip(), tag.end()
-    found.append(Part(level, title, html[start:].strip()))
+    found.append(Passage(level, title, html[start:].strip()))
     return found if found[0].html or len(found) == 1 else found[1:]

@@ -18,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,30 +86,33 @@ def build_site(
         )  # fmt: skip
     except ExportError as error:  # the others are made
         failed = error
-    made = [path for path in notebooks if path in pages]
-    links = [Link(f"{path.stem}.html", pages[path].title) for path in made]
-    entries = []
-    (folder / "notebooks").mkdir(exist_ok=True)
-    for n, path in enumerate(made):
-        one = pages[path]
-        shutil.copyfile(path, folder / "notebooks" / path.name)
-        place = Place(
-            TITLE, _number(path), in_words(one.course), _files(folder, path.stem),
-            links[n - 1] if n else None, links[n + 1] if n + 1 < len(made) else None,
-            frozenset(path.stem for path in made),
-        )  # fmt: skip
-        write(folder / f"{path.stem}.html", reading_page(one, place))
-        goal = description(one, sections(one))
-        entries.append(
-            Entry(place.number, one.title, links[n].address, goal, place.minutes, place.files)
-        )
+    made = {path: pages[path] for path in notebooks if path in pages}
+    entries = _reading_pages(made, folder)
     archive = _archive(folder / COURSE)
     index = folder / "index.html"
-    write(index, index_page(entries, [pages[path] for path in made], archive))
+    write(index, index_page(entries, list(made.values()), archive))
     say(f"{len(made)} pages to read and their index are made.")
     if failed is not None:
         raise failed
     return index
+
+
+def _reading_pages(chapters: Mapping[Path, Chapter], folder: Path) -> list[Entry]:
+    """Write the page to read of each notebook, and a copy of it; what the index says of them."""
+    links = [Link(f"{path.stem}.html", one.title) for path, one in chapters.items()]
+    before, after = [None, *links], [*links[1:], None]
+    names = frozenset(path.stem for path in chapters)
+    entries = []
+    (folder / "notebooks").mkdir(exist_ok=True)
+    for n, (path, one) in enumerate(chapters.items()):
+        shutil.copyfile(path, folder / "notebooks" / path.name)
+        number, minutes = _number(path), in_words(one.course)
+        files = _files(folder, path.stem)
+        place = Place(TITLE, number, minutes, files, before[n], after[n], names)
+        write(folder / links[n].address, reading_page(one, place))
+        goal = description(one, sections(one))
+        entries.append(Entry(number, one.title, links[n].address, goal, minutes, files))
+    return entries
 
 
 def index_page(entries: Sequence[Entry], chapters: Sequence[Chapter], archive: bool = False) -> str:
