@@ -20,10 +20,11 @@ MODULES = [
     "tests/exercises/test_exercises.py", "tests/exercises/test_exercises_check.py",
     "tests/exercises/test_exercises_slips.py", "tests/exercises/test_mutants.py",
     "tests/kernels/test_load_kernel.py", "tests/slides/test_slides_words.py",
+    "tests/test_house.py",
 ]  # fmt: skip
 CHOSEN = (
     "12_demo or 12_rows or scale_columns or draft or the_table_has or survivors_are or lists "
-    "or no_slide_speaks or sample_has"
+    "or no_slide_speaks or sample_has or house"
 )
 
 
@@ -67,6 +68,9 @@ def test_at_most_five_files_are_new_and_none_is_changed(checkout):
     assert new == set(said.split("\n\n")[0].split("\n")) and len(new) <= 5
     made = "".join((folder / name).read_text("utf-8") for name in new)
     assert "99" not in made and "skeleton" not in made.lower()
+    for check in (["check"], ["format", "--check"]):
+        done = run(folder, "-m", "ruff", *check, *sorted(n for n in new if not n.endswith(".cu")))
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
@@ -83,7 +87,8 @@ def test_the_suite_accepts_the_draft(checkout, tmp_path):
         "test_wrong_answer_fails_for_the_right_reason[12_rows-no guard]", "[12_rows-lanes down",
         "test_chapter_holds_the_exercise[12_rows]", "[12_demo.cu]", "[12-scale_columns]",
         "test_a_draft_without_a_table", "[12_demo-{'TILE': 32}]",
-        "test_every_slide_has_a_title_of_its_own[12_demo]", "test_the_teachers_table_has_every",
+        "test_the_contracts_of_the_layers", "test_every_slide_has_a_title_of_its_own[12_demo]",
+        "test_the_teachers_table_has_every",
     ):  # fmt: skip
         assert name in passed, name
 
