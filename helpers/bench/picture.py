@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from helpers.simulator.errors import SimulatorError
+from helpers.simulator.limits import SECTOR_BYTES
 from helpers.simulator.observe.report import BlockAccess, Report
 
 from ..figures.bank_rules import BANKS, BankVerdict, issued, judge
@@ -21,7 +22,7 @@ from ..figures.events import LANES, WORD, WarpAccess, of_warp
 from ..figures.palette import MATRIX_HUES
 
 HEIGHT = 212
-_LEFT, _SECTOR = 20, 32
+_LEFT = 20
 _WARP = 0  # whose accesses are drawn
 
 
@@ -203,16 +204,16 @@ def _sectors(
         bytes_of: dict[int, set[int]] = {}
         for start in access.addresses[access.active].tolist():
             for byte in range(start, start + access.bytes):
-                bytes_of.setdefault(byte // _SECTOR, set()).add(byte % _SECTOR)
+                bytes_of.setdefault(byte // SECTOR_BYTES, set()).add(byte % SECTOR_BYTES)
         used, count = sum(map(len, bytes_of.values())), len(bytes_of)
         y = 18 + 68 * n
         name = f"{access.kind} of {access.array}, line {access.line}"
         canvas.text(_LEFT, y, name.replace("_", "\\_"), bold=True)
-        share = f"{counted(count, 'sector')}, {100 * used / (_SECTOR * count):.3g} % used"
+        share = f"{counted(count, 'sector')}, {100 * used / (SECTOR_BYTES * count):.3g} % used"
         canvas.text(_LEFT + room, y, share, anchor="end", bold=True,
-                    fill="green" if used == _SECTOR * count else "vermillion")  # fmt: skip
+                    fill="green" if used == SECTOR_BYTES * count else "vermillion")  # fmt: skip
         width = min(110.0, room / count)
-        byte = (width - 4) / _SECTOR
+        byte = (width - 4) / SECTOR_BYTES
         boxes, asked = [], []
         for place, sector in enumerate(sorted(bytes_of)):
             x = _LEFT + place * width
@@ -225,7 +226,7 @@ def _sectors(
         base = first - WORD * int(access.indices[access.active][0])
         across = columns.get(access.array)
         for place, sector in enumerate(sorted(bytes_of) if width >= 80 else ()):
-            start = (sector * _SECTOR - base) // WORD
+            start = (sector * SECTOR_BYTES - base) // WORD
             row = divmod(start, across) if across else (start,)
             text = access.array + "".join(f"[{at}]" for at in row)
             canvas.text(_LEFT + place * width, y + 50, text.replace("_", "\\_"), fill="muted")

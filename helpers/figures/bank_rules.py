@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.simulator.limits import BANKS
 from helpers.simulator.observe.counters import (
     bank_loads,
     lane_phases,
@@ -23,8 +24,6 @@ from helpers.simulator.observe.report import Report
 
 from .canvas import counted
 from .events import LANES, WORD, WarpAccess, warp_access, warp_accesses
-
-BANKS = 32
 
 
 class BankVerdict(NamedTuple):

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.simulator.limits import LANES, SECTOR_BYTES, WORD
 from helpers.simulator.observe.report import AccessRecord, BlockAccess, Report
 
-WORD = 4
-SECTOR_BYTES = 32
-LANES = 32
 Block = tuple[int, int, int]
 
 

@@ -24,6 +24,7 @@ from ..gpu import device
 from ..kernels.kernel import KERNELS, Kernel, load_kernel
 from ..kernels.launches import Launch
 from ..kernels.source import KernelError, Parameter, Value
+from ..simulator.limits import SIMULATED
 from .rungs import Prepared
 
 __all__ = [
@@ -40,7 +41,7 @@ LAYOUTS = ("bhnd", "bnhd")
 # The compute capability that first has cp.async, and bf16 on tensor cores.
 OLDEST = 8.0
 NAN = 0x7FFF  # bits of a NaN, in fp16 and in bf16
-MOST_BLOCKS = 65535  # of a grid along y and z
+MOST_BLOCKS = SIMULATED.grid[1]  # along y and z
 # What the kernels call the type of an array's elements.
 _ELEMENTS = {"float16": "half", "uint16": "nv_bfloat16", "bfloat16": "nv_bfloat16"}
 _FROM_ARRAYS = ("ELEMENT", "HEAD_DIM")

@@ -100,12 +100,9 @@ def _is_pointer(param, declared: Declared | None) -> bool:
 
 def _checked_array(where: str, array: np.ndarray, param, declared: Declared | None) -> np.ndarray:
     if array.dtype.hasobject or array.dtype.kind in "OSUmM":
-        raise SimulatorError(
-            "argument", f"{where} has dtype {array.dtype}, which no kernel can use."
-        )
+        raise _ARGUMENT(f"{where} has dtype {array.dtype}, which no kernel can use.")
     if not _is_pointer(param, declared):
-        raise SimulatorError(
-            "argument",
+        raise _ARGUMENT(
             f"{where} is declared as `{declared.declaration if declared else param.type}`, a "
             f"value, but is an array of shape {array.shape}: pass a NumPy scalar such as "
             "np.int32(4).",
@@ -137,8 +134,7 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
     if _is_pointer(param, declared) and declared is not None:
         if isinstance(arg, (int, np.integer)) and int(arg) == 0:
             return (0).to_bytes(8, "little")  # a null pointer
-        raise SimulatorError(
-            "argument",
+        raise _ARGUMENT(
             f"{where} is declared as `{kind}`, an array, but is {_describe(arg)}: pass an "
             "array (of cp, to a cp.RawKernel).",
         )
@@ -147,25 +143,20 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
     if isinstance(arg, (int, float, complex)):
         arg = np.asarray(arg)[()]  # as CuPy: int64, float64, complex128
         if arg.dtype.itemsize != param.size and isinstance(arg, (np.int64, np.float64)):
-            raise SimulatorError(
-                "argument",
+            raise _ARGUMENT(
                 f"{where} is declared as `{kind}`, but is a Python {type(arg.item()).__name__}, "
                 f"which is passed as {arg.dtype}: write np.{_numpy(declared, param)}({arg}).",
             )
     if not isinstance(arg, (np.generic, np.ndarray)):
-        raise SimulatorError(
-            "argument", f"{where} is {_describe(arg)}: pass a NumPy array or a NumPy scalar."
-        )
+        raise _ARGUMENT(f"{where} is {_describe(arg)}: pass a NumPy array or a NumPy scalar.")
     raw = np.asarray(arg)
     if raw.dtype.kind not in "biufcV" or not raw.dtype.isnative:
-        raise SimulatorError(
-            "argument",
+        raise _ARGUMENT(
             f"{where} is declared as `{kind}`, but is {raw.dtype}, which no kernel can use: pass "
             f"np.{_numpy(declared, param)}(...).",
         )
     if raw.nbytes != param.size:
-        raise SimulatorError(
-            "argument",
+        raise _ARGUMENT(
             f"{where} is declared as `{kind}` ({_number(param.size, 'byte')}), but is {raw.dtype} "
             f"({_number(raw.nbytes, 'byte')}): pass np.{_numpy(declared, param)}(...).",
         )
@@ -174,8 +165,7 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
         number = np.dtype(wanted) if wanted != "bfloat16" else None
         if number is not None and (raw.dtype.kind == "f") != (number.kind == "f"):
             if raw.dtype.kind in "fiub" and number.kind in "fiu":
-                raise SimulatorError(
-                    "argument",
+                raise _ARGUMENT(
                     f"{where} is declared as `{kind}`, but is {raw.dtype}: pass np.{wanted}(...).",
                 )
     return raw.tobytes()

@@ -10,9 +10,11 @@ class Headlined:
 
     Attributes:
         headline: what stands above the message.
+        code, file: the source that it speaks of and what that is called, empty if there is none.
     """
 
     headline = "This call cannot work"
+    code = file = ""
 
 
 class SimulatorError(Headlined, RuntimeError):
@@ -25,13 +27,11 @@ class SimulatorError(Headlined, RuntimeError):
     and `file` what it is called, both empty where no source is at hand; `log` is the compiler's.
     """
 
+    log = ""
+
     def __init__(self, kind: str, message: str, line: int | None = None):
         super().__init__(message)
-        self.kind = kind
-        self.line = line
-        self.code = ""
-        self.file = ""
-        self.log = ""
+        self.kind, self.line = kind, line
 
 
 class Interrupted(Headlined, KeyboardInterrupt):
@@ -40,5 +40,3 @@ class Interrupted(Headlined, KeyboardInterrupt):
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
         self.line = line
-        self.code = ""
-        self.file = ""

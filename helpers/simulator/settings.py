@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from .errors import SimulatorError
 from .limits import SIMULATED
 
+_LAUNCH = functools.partial(SimulatorError, "launch")
+_ARGUMENT = functools.partial(SimulatorError, "argument")
 DEFAULT_SHARED, MAX_SHARED = SIMULATED.shared, SIMULATED.opt_in_shared
 SCHEDULES = ("lockstep", "warps", "warps_reversed")
 
@@ -21,15 +24,12 @@ def is_whole(value) -> bool:
 def check_source(entry, filename, include_dirs) -> None:
     """Refuse a kernel name, a file name or folders of another type."""
     if not isinstance(entry, str) or not entry.strip():
-        raise SimulatorError(
-            "argument", f"The name of the kernel must be a string such as 'scale', not {entry!r}."
-        )
+        raise _ARGUMENT(f"The name of the kernel must be a string such as 'scale', not {entry!r}.")
     if not isinstance(filename, str):
-        raise SimulatorError("argument", f"{entry}: filename must be a string, not {filename!r}.")
+        raise _ARGUMENT(f"{entry}: filename must be a string, not {filename!r}.")
     good = isinstance(include_dirs, (tuple, list))
     if not good or not all(isinstance(d, (str, os.PathLike)) for d in include_dirs):
-        raise SimulatorError(
-            "argument",
+        raise _ARGUMENT(
             f"{entry}: include_dirs must be a tuple of folders such as ('include',), not "
             f"{include_dirs!r}.",
         )
@@ -44,48 +44,38 @@ def check_settings(entry: str, schedule, shared_mem, max_dynamic_shared, **limit
         **limits: numbers by name, each with the least that it may be: name=(value, least).
     """
     if schedule not in SCHEDULES:
-        raise SimulatorError(
-            "launch", f"{entry}: schedule is one of {', '.join(SCHEDULES)}, not {schedule!r}."
-        )
+        raise _LAUNCH(f"{entry}: schedule is one of {', '.join(SCHEDULES)}, not {schedule!r}.")
     if not is_whole(shared_mem) or shared_mem < 0:
-        raise SimulatorError(
-            "launch", f"{entry}: shared_mem is a number of bytes of 0 or more, not {shared_mem!r}."
-        )
+        raise _LAUNCH(f"{entry}: shared_mem is a number of bytes of 0 or more, not {shared_mem!r}.")
     if max_dynamic_shared is not None:
         if not is_whole(max_dynamic_shared) or not 0 <= max_dynamic_shared <= MAX_SHARED:
-            raise SimulatorError(
-                "launch",
+            raise _LAUNCH(
                 f"{entry}: max_dynamic_shared is None or a number of bytes of 0 to "
                 f"{MAX_SHARED:,}, not {max_dynamic_shared!r}.",
             )
     for name, (value, least) in limits.items():
         if not is_whole(value) or value < least:
-            raise SimulatorError(
-                "launch", f"{entry}: {name} is a whole number of {least} or more, not {value!r}."
-            )
+            raise _LAUNCH(f"{entry}: {name} is a whole number of {least} or more, not {value!r}.")
 
 
 def check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> None:
     """Refuse more shared memory than a block can have."""
     if static > DEFAULT_SHARED:
-        raise SimulatorError(
-            "launch",
+        raise _LAUNCH(
             f"{entry}: {static:,} bytes of static __shared__ memory are more than the 48 KB "
             f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern "
             "__shared__ with shared_mem= and an opt-in.",
         )
     if opted is None:
         if static + dynamic > DEFAULT_SHARED:
-            raise SimulatorError(
-                "launch",
+            raise _LAUNCH(
                 f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
                 f"{dynamic:,} dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a "
                 "block may have without an opt-in: set kernel.max_dynamic_shared_size_bytes "
                 f"first (at most {MAX_SHARED:,}), or use smaller tiles.",
             )
     elif dynamic > opted or static + dynamic > MAX_SHARED:
-        raise SimulatorError(
-            "launch",
+        raise _LAUNCH(
             f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
             f"{dynamic:,} dynamic) are more than this kernel may have ({opted:,} dynamic bytes "
             f"by its opt-in, {MAX_SHARED:,} in all): raise max_dynamic_shared_size_bytes or use "

@@ -34,22 +34,14 @@ _SPELLINGS = {
     "nv_bfloat16": "bfloat16",
     "__nv_bfloat16": "bfloat16",
 }
+_PREFIXES = {  # ulonglong of unsigned long long
+    base.replace("unsigned ", "u").replace("signed ", "").replace(" ", ""): types
+    for base, types in _SCALARS.items()
+    if base not in ("bool", "char", "half", "bfloat16")
+}
 _VECTORS: dict[str, tuple[tuple[str, ...], int]] = {
-    f"{prefix}{count}": (_SCALARS[base], count)
-    for prefix, base in {
-        "char": "signed char",
-        "uchar": "unsigned char",
-        "short": "short",
-        "ushort": "unsigned short",
-        "int": "int",
-        "uint": "unsigned int",
-        "long": "long",
-        "ulong": "unsigned long",
-        "longlong": "long long",
-        "ulonglong": "unsigned long long",
-        "float": "float",
-        "double": "double",
-    }.items()
+    f"{prefix}{count}": (types, count)
+    for prefix, types in _PREFIXES.items()
     for count in (1, 2, 3, 4)
 }
 _VECTORS |= {name: (_SCALARS["half"], 2) for name in ("half2", "__half2")}

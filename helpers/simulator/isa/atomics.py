@@ -18,25 +18,14 @@ from functools import cache
 import numpy as np
 
 from ..errors import SimulatorError
+from .floats import canonical, flush
+from .halves import narrow_to_bf16, narrow_to_f16, on_halves
+from .instruction_types import F16, F32, TYPES, U16
+from .rounding import widen_bf16
 
 OPERATIONS = frozenset(("add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"))
 
-_INTEGERS = {
-    "u32": np.dtype(np.uint32),
-    "s32": np.dtype(np.int32),
-    "u64": np.dtype(np.uint64),
-    "s64": np.dtype(np.int64),
-}
-_BITS = {"b16": np.dtype(np.uint16), "b32": np.dtype(np.uint32), "b64": np.dtype(np.uint64)}
-_FLOATS = {
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(np.uint16),
-    "f16x2": np.dtype(np.uint32),
-    "bf16x2": np.dtype(np.uint32),
-}
-_ASSOCIATIVE = {
+_UFUNCS = {
     "add": np.add,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
@@ -44,9 +33,7 @@ _ASSOCIATIVE = {
     "min": np.minimum,
     "max": np.maximum,
 }
-_SMALLEST_F32 = np.float32(2.0**-126)  # the smallest normal number
-_NAN_F32 = np.uint32(0x7FFFFFFF)
-_NAN_16 = np.uint16(0x7FFF)
+_WORDS = ("u32", "s32", "u64", "s64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +71,8 @@ def atomic(
     Raises SimulatorError (`unsupported`) where PTX has no such operation on this type.
     """
     rule = _rule(op, kind, flush and kind == "f32")
+    if not index.size:
+        return operand.copy() if returns else None
     values = memory.view(rule.dtype)
     operands = operand.view(rule.dtype)
     with np.errstate(all="ignore"):
@@ -234,25 +223,19 @@ def _compare_and_swap(values, groups: _Groups, operands, compare) -> np.ndarray:
 
 
 @cache
-def _rule(op: str, kind: str, flush: bool) -> _Rule:
-    integers, bits, floats = _INTEGERS.get(kind), _BITS.get(kind), _FLOATS.get(kind)
-    if op in ("exch", "cas") and bits is not None and not (op == "exch" and kind == "b16"):
-        return _Rule(bits, lambda old, operand: operand)
-    if op in ("add", "min", "max") and integers is not None:
-        return _Rule(integers, _ASSOCIATIVE[op], _ASSOCIATIVE[op], True)
-    if op in ("and", "or", "xor") and kind in ("b32", "b64"):
-        return _Rule(bits, _ASSOCIATIVE[op], _ASSOCIATIVE[op], True)
+def _rule(op: str, kind: str, flush_f32: bool) -> _Rule:
+    dtype = TYPES[kind]
+    if op == "exch" and kind in ("b32", "b64") or op == "cas" and kind in ("b16", "b32", "b64"):
+        return _Rule(dtype, lambda old, operand: operand)
+    if (op in ("add", "min", "max") and kind in _WORDS) or (
+        op in ("and", "or", "xor") and kind in ("b32", "b64")
+    ):
+        return _Rule(dtype, _UFUNCS[op], _UFUNCS[op], True)
     if op in ("inc", "dec") and kind == "u32":
-        return _Rule(integers, _increment if op == "inc" else _decrement)
-    if op == "add" and floats is not None:
-        if kind == "f32":
-            return _Rule(floats, _add_f32_flushing if flush else _add_f32, np.add)
-        if kind == "f64":
-            return _Rule(floats, np.add, np.add)
-        if kind == "f16":
-            return _Rule(floats, _add_f16, np.add)
-        halves = _add_f16_bits if kind == "f16x2" else _add_bf16
-        return _Rule(floats, halves if kind == "bf16" else _in_halves(halves))
+        return _Rule(dtype, _increment if op == "inc" else _decrement)
+    if op == "add" and kind in _FLOAT_SUMS:
+        step = _add_f32_flushing if flush_f32 else _FLOAT_SUMS[kind]
+        return _Rule(dtype, step, np.add if kind in ("f32", "f64", "f16") else None)
     raise SimulatorError(
         "unsupported",
         f"atom.{op}.{kind} and red.{op}.{kind} are not simulated: PTX has add for integers and "
@@ -270,53 +253,34 @@ def _decrement(old, limit):
 
 
 def _add_f32(old, operand):
-    total = old + operand
-    nan = np.isnan(total)
-    if nan.any():
-        total.view(np.uint32)[nan] = _NAN_F32
-    return total
+    return canonical(old + operand)
 
 
 def _add_f32_flushing(old, operand):
-    return _flushed(_add_f32(_flushed(old), _flushed(operand)))
-
-
-def _flushed(values):
-    """Subnormal numbers as zeros of the same sign."""
-    tiny = np.abs(values) < _SMALLEST_F32
-    return np.where(tiny, np.copysign(np.float32(0), values), values) if tiny.any() else values
+    return flush(_add_f32(flush(old), flush(operand)))
 
 
 def _add_f16(old, operand):
-    total = old + operand
-    total.view(np.uint16)[np.isnan(total)] = _NAN_16
-    return total
+    return narrow_to_f16(old.astype(F32) + operand.astype(F32))
 
 
 def _add_f16_bits(old, operand):
-    return _add_f16(old.view(np.float16), operand.view(np.float16)).view(np.uint16)
+    return _add_f16(old.view(F16), operand.view(F16)).view(U16)
 
 
 def _add_bf16(old, operand):
     # float32 has more than twice the digits of bfloat16: rounding twice gives what once would.
-    total = _widened(old) + _widened(operand)
-    bits = total.view(np.uint32)
-    rounded = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    result = (rounded >> np.uint32(16)).astype(np.uint16)
-    result[np.isnan(total)] = _NAN_16
-    return result
+    return narrow_to_bf16(widen_bf16(old) + widen_bf16(operand))
 
 
-def _widened(bits):
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _in_halves(add):
-    def packed(old, operand):
-        old, operand = np.ascontiguousarray(old), np.ascontiguousarray(operand)
-        return add(old.view(np.uint16), operand.view(np.uint16)).view(np.uint32)
-
-    return packed
+_FLOAT_SUMS = {
+    "f32": _add_f32,
+    "f64": np.add,
+    "f16": _add_f16,
+    "bf16": _add_bf16,
+    "f16x2": on_halves(_add_f16_bits),
+    "bf16x2": on_halves(_add_bf16),
+}
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

@@ -125,20 +125,17 @@ def widen_bf16(bits: np.ndarray) -> np.ndarray:
     return (bits.astype(U32) << np.uint32(16)).view(F32)
 
 
+def _of_numpy(dtype: np.dtype, bits: np.dtype, fraction: int, normal: float) -> Format:
+    """A format that is a NumPy type."""
+    return Format(
+        lambda values: values.astype(dtype).view(bits),
+        lambda patterns: patterns.view(dtype).astype(F64),
+        2 ** (8 * bits.itemsize - 1) - 1, fraction, normal,
+    )  # fmt: skip
+
+
 FORMATS: dict[str, Format] = {
-    "f32": Format(
-        lambda values: values.astype(F32).view(U32),
-        lambda bits: bits.view(F32).astype(F64),
-        0x7FFFFFFF,
-        23,
-        2.0**-126,
-    ),
-    "f16": Format(
-        lambda values: values.astype(F16).view(U16),
-        lambda bits: bits.view(F16).astype(F64),
-        0x7FFF,
-        10,
-        2.0**-14,
-    ),
+    "f32": _of_numpy(F32, U32, 23, 2.0**-126),
+    "f16": _of_numpy(F16, U16, 10, 2.0**-14),
     "bf16": Format(_nearest_bf16, lambda bits: widen_bf16(bits).astype(F64), 0x7FFF, 7, 2.0**-126),
 }

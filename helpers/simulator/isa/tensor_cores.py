@@ -70,7 +70,7 @@ def ldmatrix(rows: np.ndarray, matrices: int, transposed: bool = False) -> tuple
     Returns one uint32 (..., 32) a matrix: lane 4r + c holds elements 2c and 2c + 1 of row r, or of
     column r when transposed.
     """
-    _check_matrices(matrices)
+    check_matrices(matrices)
     rows = np.ascontiguousarray(rows[..., : 8 * matrices, :])
     leading = rows.shape[:-2]
     elements = rows.view(np.uint16).reshape(leading + (matrices, 8, 8))
@@ -88,7 +88,7 @@ def stmatrix(registers: Sequence[np.ndarray], transposed: bool = False) -> np.nd
     the last matrix, which store nothing.
     """
     matrices = len(registers)
-    _check_matrices(matrices)
+    check_matrices(matrices)
     stacked = np.stack(np.broadcast_arrays(*registers), axis=-2).astype(np.uint32, copy=False)
     leading = stacked.shape[:-2]
     elements = stacked.view(np.uint16).reshape(leading + (matrices, 8, 8))
@@ -111,7 +111,8 @@ def movmatrix_trans(register: np.ndarray) -> np.ndarray:
     return turned.view(np.uint32).reshape(register.shape)
 
 
-def _check_matrices(matrices: int) -> None:
+def check_matrices(matrices: int) -> None:
+    """Refuse another number of matrices than ldmatrix and stmatrix move."""
     if matrices not in (1, 2, 4):
         raise SimulatorError(
             "unsupported",

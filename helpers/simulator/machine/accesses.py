@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..isa import atomics
-from ..ptx.syntax import Imm, Instruction, Reg, Sym, Vec
+from ..ptx.syntax import Imm, Instruction, Reg, Sym, items_of
 from .elements import (
     active_mask,
     buffer_pieces,
@@ -26,20 +26,14 @@ from .params import param_load, param_store
 
 def load_step(i: Instruction, code):
     """ld, ldu: every width and vector form ("Data Movement: ld")."""
-    space = i.space
-    destination, memory = i.operands[0], i.operands[1]
-    if isinstance(memory, Vec):
-        memory = memory.items[0]
+    space, memory = i.space, items_of(i.operands[1])[0]
     if space == "param" and isinstance(memory.base, Sym):
         return param_load(i, code)
-    n = i.vector_length
-    dtype = i.dtype
-    elem, total = dtype.itemsize, dtype.itemsize * n
-    items = destination.items if isinstance(destination, Vec) else (destination,)
-    puts = [putter(i, item) for item in items]
-    address_of = address_getter(i, memory)
-    guard = guard_getter(i)
-    signed = dtype if dtype.kind == "i" else None
+    n, elem = i.vector_length, i.dtype.itemsize
+    total = elem * n
+    puts = [putter(i, item) for item in items_of(i.operands[0])]
+    address_of, guard = address_getter(i, memory), guard_getter(i)
+    signed = i.dtype if i.dtype.kind == "i" else None
     cache: dict = {}
     single = puts[0] if n == 1 else None
 
@@ -75,19 +69,13 @@ def load_step(i: Instruction, code):
 
 def store_step(i: Instruction, code):
     """st: every width and vector form ("Data Movement: st")."""
-    space = i.space
-    memory, source = i.operands[0], i.operands[1]
-    if isinstance(memory, Vec):
-        memory = memory.items[0]
+    space, memory = i.space, items_of(i.operands[0])[0]
     if space == "param" and isinstance(memory.base, Sym):
         return param_store(i)
-    n = i.vector_length
-    dtype = UNSIGNED[i.dtype.itemsize]
-    elem, total = dtype.itemsize, dtype.itemsize * n
-    items = source.items if isinstance(source, Vec) else (source,)
-    gets = [getter(i, item, dtype) for item in items]
-    address_of = address_getter(i, memory)
-    guard = guard_getter(i)
+    n, elem = i.vector_length, i.dtype.itemsize
+    total = elem * n
+    gets = [getter(i, item, UNSIGNED[elem]) for item in items_of(i.operands[1])]
+    address_of, guard = address_getter(i, memory), guard_getter(i)
     cache: dict = {}
 
     def step(S, R):
@@ -122,17 +110,15 @@ def atomic_step(i: Instruction, code):
     n = i.vector_length
     if n > 1 or kind == "b128":
         raise i.unsupported("does not have vector or 128-bit atomics")
-    dtype = i.dtype
-    unsigned = UNSIGNED[dtype.itemsize]
+    size = i.dtype.itemsize
+    unsigned = UNSIGNED[size]
     operands = list(i.operands)
     put = putter(i, operands.pop(0)) if returns else None
     wanted = returns and i.operands[0] is not None
     memory = operands.pop(0)
     gets = [getter(i, o, unsigned) for o in operands[: 2 if op == "cas" else 1]]
-    address_of = address_getter(i, memory)
-    guard = guard_getter(i)
+    address_of, guard = address_getter(i, memory), guard_getter(i)
     cache: dict = {}
-    size = dtype.itemsize
 
     def step(S, R):
         p = guard(S, R) if guard is not None else None
@@ -151,8 +137,7 @@ def atomic_step(i: Instruction, code):
         for region, view, index, sub in pieces:
             if region is not None:
                 region.written = True
-            m = np.ones(1, BOOL) if sub is None else sub
-            where = np.flatnonzero(np.broadcast_to(m, S.layout.shape))
+            where = np.flatnonzero(S.layout.full(everyone(sub)))
             at = np.broadcast_to(index, S.layout.shape).reshape(-1)[where]
             values = [v.reshape(-1)[where] for v in inputs]
             operand, compare = values[-1], values[0] if op == "cas" else None

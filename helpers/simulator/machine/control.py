@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import SimulatorError
+from ..limits import LANES
 from ..ptx.program import call_target
 from ..ptx.syntax import Instruction, Reg, Sym
 from .code import Activation, Code, Group
@@ -227,7 +228,7 @@ class Branching:
         layout = self.S.layout
         here = layout.lanes(group.mask, fill=False)
         named = layout.lanes(members.view(np.uint32))
-        named = (named >> np.arange(32, dtype=np.uint32)) & np.uint32(1) != 0
+        named = (named >> np.arange(LANES, dtype=np.uint32)) & np.uint32(1) != 0
         named = named & here.any(axis=-1, keepdims=True)
         others = self.groups + [p.group for p in self.parked] + [g for g, _ in self.spinning]
         return not any(

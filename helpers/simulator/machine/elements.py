@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.syntax import Instruction
-from .faults import raise_fault
+from .faults import everyone, raise_fault
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, SHIFT
 from .operands import BOOL, getter
 
@@ -95,7 +95,7 @@ def _first_active(S, address, mask) -> int:
 
 def _split_by_region(S, i, address, elem, total, mask, write):
     """Lanes that point into different arrays are served one array at a time."""
-    left = np.ones(1, BOOL) if mask is None else mask
+    left = everyone(mask)
     pieces = []
     while left.any():
         first = _first_active(S, address, left)

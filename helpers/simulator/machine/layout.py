@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-WARP = 32
+from ..limits import LANES
 
 
 class Layout:
@@ -27,8 +27,8 @@ class Layout:
         self.shape = self.bshape + self.tshape
         self.nblocks = int(np.prod(extent, dtype=np.int64))
         self.nthreads = int(np.prod(threads, dtype=np.int64))
-        self.warps = -(-self.nthreads // WARP)
-        self.ones = (1,) * self.ndim
+        self.warps = -(-self.nthreads // LANES)
+        self.lanes_shape = self.bshape + (self.warps, LANES)
         self._specials = self._make_specials()
         self.block_index = np.arange(self.nblocks, dtype=np.int64).reshape(
             self.bshape + (1,) * len(self.tshape)
@@ -74,37 +74,27 @@ class Layout:
 
     def _rare_special(self, name: str) -> np.ndarray | None:
         thread = self.thread_index.astype(np.uint32)
-        lane = thread % WARP
-        one = np.uint32(1)
-        if name == "laneid":
-            return lane
-        if name == "warpid":
-            return thread // WARP
-        if name == "nwarpid":
-            return np.full(1, self.warps, np.uint32)
-        if name == "lanemask_eq":
-            return one << lane
-        if name == "lanemask_lt":
-            return (one << lane) - one
-        if name == "lanemask_le":
-            return ((one << lane) - one) | (one << lane)
-        if name == "lanemask_gt":
-            return ~(((one << lane) - one) | (one << lane))
-        if name == "lanemask_ge":
-            return ~((one << lane) - one)
-        if name in ("smid", "gridid", "cluster_ctarank", "reserved_smem_offset_begin"):
-            return np.zeros(1, np.uint32)
-        if name in ("nsmid", "cluster_nctarank"):
-            return np.full(1, 132 if name == "nsmid" else 1, np.uint32)
-        if name.startswith(("clusterid.", "cluster_ctaid.")):
-            if name.startswith("cluster_ctaid."):
-                return np.zeros(1, np.uint32)
-            return self._specials["ctaid." + name[-1]]
-        if name.startswith(("nclusterid.", "cluster_nctaid.")):
-            if name.startswith("cluster_nctaid."):
-                return np.ones(1, np.uint32)
-            return self._specials["nctaid." + name[-1]]
-        return None
+        bit = np.uint32(1) << thread % LANES
+        below = bit - np.uint32(1)
+        of_lane = {
+            "laneid": thread % LANES,
+            "warpid": thread // LANES,
+            "lanemask_eq": bit,
+            "lanemask_lt": below,
+            "lanemask_le": below | bit,
+            "lanemask_gt": ~(below | bit),
+            "lanemask_ge": ~below,
+        }
+        if name in of_lane:
+            return of_lane[name]
+        # A cluster is one block.
+        head, _, axis = name.partition(".")
+        if head in ("clusterid", "nclusterid"):
+            return self._specials[f"{'n' if head[0] == 'n' else ''}ctaid.{axis}"]
+        constants = {"nwarpid": self.warps, "nsmid": 132, "cluster_nctarank": 1}
+        constants |= dict.fromkeys(("smid", "gridid", "cluster_ctarank", "cluster_ctaid"), 0)
+        constants |= {"reserved_smem_offset_begin": 0, "cluster_nctaid": 1}
+        return np.full(1, constants[head], np.uint32) if head in constants else None
 
     def lift(self, value: np.ndarray) -> np.ndarray:
         """The same value with all axes present."""
@@ -121,23 +111,23 @@ class Layout:
         value = self.lift(value)
         blocks = value.shape[: self.nb]
         flat = np.broadcast_to(value, blocks + self.tshape).reshape(blocks + (self.nthreads,))
-        padding = self.warps * WARP - self.nthreads
+        padding = self.warps * LANES - self.nthreads
         if padding:
-            padded = np.full(blocks + (self.warps * WARP,), fill, value.dtype)
+            padded = np.full(blocks + (self.warps * LANES,), fill, value.dtype)
             padded[..., : self.nthreads] = flat
             flat = padded
-        return flat.reshape(blocks + (self.warps, WARP))
+        return flat.reshape(blocks + (self.warps, LANES))
 
     def threads(self, lanes: np.ndarray) -> np.ndarray:
         """The inverse of `lanes`."""
         blocks = lanes.shape[:-2]
-        flat = lanes.reshape(blocks + (self.warps * WARP,))
+        flat = lanes.reshape(blocks + (self.warps * LANES,))
         return flat[..., : self.nthreads].reshape(blocks + self.tshape)
 
     def active_lanes(self, mask: np.ndarray | None) -> np.ndarray | None:
         """The lanes of a mask; None when every lane of every warp is active."""
         if mask is None:
-            if self.nthreads % WARP == 0:
+            if self.nthreads % LANES == 0:
                 return None
             mask = np.ones(1, np.bool_)
         return self.lanes(mask, fill=False)

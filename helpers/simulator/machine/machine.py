@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..limits import LANES
 from .code import Activation, Code, Group
 from .control import Branching
 from .endless import same, same_way
@@ -82,7 +83,7 @@ class Machine(Branching):
         S = self.S
         if S.schedule == "lockstep" or S.layout.warps == 1:
             return [Group(Activation(self.entry), 0, None)]
-        warp = S.layout.thread_index // 32
+        warp = S.layout.thread_index // LANES
         turns = list(range(S.layout.warps))
         if S.schedule == "warps_reversed":
             turns.reverse()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx.syntax import Instruction, Mem, Vec
+from ..ptx.syntax import Instruction, Mem, items_of
 from .memory import UNSIGNED
 from .operands import getter, putter
 
@@ -17,9 +17,7 @@ def param_load(i: Instruction, code):
     """ld.param: the kernel's parameters, or arguments and results of a call."""
     name, offset = _param_key(i.operands[1])
     dtype = i.dtype
-    destination = i.operands[0]
-    items = destination.items if isinstance(destination, Vec) else (destination,)
-    puts = [putter(i, item) for item in items]
+    puts = [putter(i, item) for item in items_of(i.operands[0])]
     size = dtype.itemsize
     if code.function.entry and any(p.name == name for p in code.function.params):
 
@@ -58,9 +56,7 @@ def read_param(params: dict, name: str, offset: int, dtype: np.dtype) -> np.ndar
 def param_store(i: Instruction):
     name, offset = _param_key(i.operands[0])
     dtype = UNSIGNED[i.dtype.itemsize]
-    source = i.operands[1]
-    items = source.items if isinstance(source, Vec) else (source,)
-    gets = [getter(i, item, dtype) for item in items]
+    gets = [getter(i, item, dtype) for item in items_of(i.operands[1])]
 
     def step(S, R):
         entries = S.frame.params.setdefault(name, {})

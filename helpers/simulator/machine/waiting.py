@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..limits import LANES
 from ..ptx.syntax import Instruction
 from .code import Group
 from .faults import everyone, fault
@@ -111,14 +112,14 @@ def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:
 
 
 def _lanes(S, full: np.ndarray) -> np.ndarray:
-    padding = S.layout.warps * 32 - S.layout.nthreads
-    return np.pad(full, ((0, 0), (0, padding))).reshape(S.layout.nblocks, S.layout.warps, 32)
+    padding = S.layout.warps * LANES - S.layout.nthreads
+    return np.pad(full, ((0, 0), (0, padding))).reshape(S.layout.nblocks, S.layout.warps, LANES)
 
 
 def _open_warps(S, here: list[Parked], alive) -> np.ndarray:
-    come = np.zeros((S.layout.nblocks, S.layout.warps, 32), np.bool_)
+    come = np.zeros((S.layout.nblocks, S.layout.warps, LANES), np.bool_)
     named = np.zeros_like(come)
-    lane = np.arange(32, dtype=np.uint32)
+    lane = np.arange(LANES, dtype=np.uint32)
     for p in here:
         mask = _lanes(S, _full(S, p.group.mask))
         members = np.broadcast_to(p.members, S.layout.shape)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..isa import tensor_cores
-from ..ptx.syntax import Imm, Instruction, Vec
+from ..limits import LANES
+from ..ptx.syntax import Imm, Instruction, items_of
 from .elements import (
     active_mask,
     buffer_pieces,
@@ -19,10 +20,11 @@ from .elements import (
     guard_getter,
     scatter,
 )
+from .faults import everyone
 from .operands import BOOL, address_getter, getter, putter
 
 U32, S32 = np.dtype(np.uint32), np.dtype(np.int32)
-LANE = np.arange(32, dtype=np.int64)
+LANE = np.arange(LANES, dtype=np.int64)
 
 
 def _take(lanes: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -36,7 +38,7 @@ def _take(lanes: np.ndarray, index: np.ndarray) -> np.ndarray:
 def _active(S, p=None) -> np.ndarray:
     """Lanes that execute, shape (blocks or 1…, warps, 32)."""
     mask, _ = active_mask(S, p)
-    return S.layout.lanes(np.ones(1, BOOL) if mask is None else mask, fill=False)
+    return S.layout.lanes(everyone(mask), fill=False)
 
 
 def _ballot(bits: np.ndarray) -> np.ndarray:
@@ -62,19 +64,23 @@ def _group(active: np.ndarray, member: np.ndarray) -> np.ndarray:
 
 def _each(result: np.ndarray) -> np.ndarray:
     """A result of each group, shape (…, warps, rows), as one of each lane."""
-    return np.repeat(result, 32, axis=-1) if result.shape[-1] == 1 else result
+    return np.repeat(result, LANES, axis=-1) if result.shape[-1] == 1 else result
 
 
-def _step(i, compute, sources, destinations, members=None):
-    """A step that fetches `sources` as lanes, computes, and writes back.
+def _step(i: Instruction, compute, *dtypes: np.dtype, members: int | None = None):
+    """A step that fetches its sources as lanes of `dtypes`, computes, and writes back.
 
-    `members` is the operand that names the lanes, which the sanitizer looks at.
+    `members` is the place of the source that names the lanes, which the sanitizer looks at; an
+    instruction without `.sync` has none and means all.
     """
-    gets = [getter(i, o, d) for o, d in sources]
-    puts = [putter(i, o) for o in destinations]
+    n = 2 if i.pair else 1
+    sources = (*i.operands[n:], Imm(0xFFFFFFFF))
+    gets = [getter(i, o, d) for o, d in zip(sources, dtypes, strict=False)]
+    puts = [putter(i, o) for o in i.operands[:n]]
     guard = guard_getter(i)
-    everyone = isinstance(members, Imm) and int(members.value) & 0xFFFFFFFF == 0xFFFFFFFF
-    named = getter(i, members, U32) if members is not None and not everyone else None
+    naming = sources[members] if members is not None else None
+    whole = isinstance(naming, Imm) and int(naming.value) & 0xFFFFFFFF == 0xFFFFFFFF
+    named = getter(i, naming, U32) if naming is not None and not whole else None
 
     def step(S, R):
         p = guard(S, R) if guard is not None else None
@@ -95,9 +101,6 @@ def _step(i, compute, sources, destinations, members=None):
 def shuffle_step(i: Instruction, code):
     """shfl.sync.{up, down, bfly, idx}.b32 d|p, a, b, c, membermask"""
     mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
-    n = 2 if i.pair else 1
-    destinations = i.operands[:n]
-    a, b, c = i.operands[n : n + 3]
 
     def compute(S, active, value, offset, clamp):
         offset = offset.astype(np.int64) & 31
@@ -120,16 +123,12 @@ def shuffle_step(i: Instruction, code):
         source = np.where(valid, source, LANE)
         return _take(value, source & 31), valid
 
-    members = i.operands[n + 3] if len(i.operands) > n + 3 else None
-    return _step(i, compute, ((a, U32), (b, U32), (c, U32)), destinations, members)
+    return _step(i, compute, U32, U32, U32, members=3)
 
 
 def vote_step(i: Instruction, code):
     """vote.sync.{all, any, uni, ballot}"""
     mode = next(m for m in i.modifiers if m in ("all", "any", "uni", "ballot"))
-    n = 2 if i.pair else 1
-    destination, source = i.operands[0], i.operands[n]
-    members = i.operands[n + 1] if len(i.operands) > n + 1 else Imm(0xFFFFFFFF)
 
     def compute(S, active, value, member):
         here, value = _group(active, member), value[..., None, :]
@@ -143,21 +142,20 @@ def vote_step(i: Instruction, code):
             out = (~here | value).all(axis=-1) | (~here | ~value).all(axis=-1)
         return (_each(out),)
 
-    return _step(i, compute, ((source, BOOL), (members, U32)), (destination,), members)
+    return _step(i, compute, BOOL, U32, members=1)
 
 
 def activemask_step(i: Instruction, code):
     """activemask.b32"""
 
     def compute(S, active):
-        return (np.repeat(_ballot(active)[..., None], 32, axis=-1),)
+        return (np.repeat(_ballot(active)[..., None], LANES, axis=-1),)
 
-    return _step(i, compute, (), (i.operands[0],))
+    return _step(i, compute)
 
 
 def match_step(i: Instruction, code):
     """match.sync.{any, all}"""
-    n = 2 if i.pair else 1
     dtype = np.dtype(np.uint64 if i.modifiers[-1] == "b64" else np.uint32)
 
     def compute(S, active, value, member):
@@ -169,8 +167,7 @@ def match_step(i: Instruction, code):
         equal = _each((~here | (value[..., None, :] == reference)).all(axis=-1))
         return np.where(equal, _each(_ballot(here)), np.uint32(0)), equal
 
-    sources = ((i.operands[n], dtype), (i.operands[n + 1], U32))
-    return _step(i, compute, sources, i.operands[:n], i.operands[n + 1])
+    return _step(i, compute, dtype, U32, members=1)
 
 
 def redux_step(i: Instruction, code):
@@ -190,8 +187,7 @@ def redux_step(i: Instruction, code):
         values = np.where(_group(active, member), value[..., None, :], neutral)
         return (_each(functions[op].reduce(values, axis=-1, dtype=dtype)),)
 
-    sources = ((i.operands[1], dtype), (i.operands[2], U32))
-    return _step(i, compute, sources, i.operands[:1], i.operands[2])
+    return _step(i, compute, dtype, U32, members=1)
 
 
 def elect_step(i: Instruction, code):
@@ -202,15 +198,18 @@ def elect_step(i: Instruction, code):
         leader = _each(np.argmax(here, axis=-1))
         return leader.astype(np.uint32), (LANE == leader) & _each(here.any(axis=-1))
 
-    n = 2 if i.pair else 1
-    return _step(i, compute, ((i.operands[n], U32),), i.operands[:n])
+    return _step(i, compute, U32)
 
 
 # ------------------------------------------------------------------ matrices
 
 
-def _matrices(i: Instruction) -> int:
-    return int(next(m for m in i.modifiers if m in ("x1", "x2", "x4"))[1:])
+def _matrices(i: Instruction, does: str) -> tuple[int, bool]:
+    """How many matrices are moved, and whether transposed."""
+    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
+        raise i.unsupported(f"{does} only m8n8 matrices of 16-bit elements")
+    count = next(m for m in i.modifiers if m in ("x1", "x2", "x4"))
+    return int(count[1:]), "trans" in i.modifiers
 
 
 def _shared_rows(S, i, space, address, lanes_used, write):
@@ -220,32 +219,23 @@ def _shared_rows(S, i, space, address, lanes_used, write):
         if len(spaces) != 1 or spaces[0][0] != "shared":
             raise i.unsupported("needs addresses in shared memory")
         address = spaces[0][1]
-    used = np.zeros(32, BOOL)
-    used[:lanes_used] = True
-    thread = S.layout.thread_index % 32
-    mask = thread < lanes_used
+    mask = S.layout.thread_index % LANES < lanes_used
     if S.mask is not None:
         mask = mask & S.mask
-    return buffer_pieces(S, i, S.layout.lift(address), 4, 16, mask, "shared", write), mask
+    return buffer_pieces(S, i, S.layout.lift(address), 4, 16, mask, "shared", write)
 
 
 def ldmatrix_step(i: Instruction, code):
     """ldmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
-    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
-        raise i.unsupported("loads only m8n8 matrices of 16-bit elements")
-    count, transposed, space = _matrices(i), "trans" in i.modifiers, i.space
-    destination, memory = i.operands[:2]
-    items = destination.items if isinstance(destination, Vec) else (destination,)
-    puts = [putter(i, d) for d in items]
-    address_of = address_getter(i, memory)
+    (count, transposed), space = _matrices(i, "loads"), i.space
+    puts = [putter(i, d) for d in items_of(i.operands[0])]
+    address_of = address_getter(i, i.operands[1])
 
     def step(S, R):
         address = address_of(S, R)
         if S.counting:
             S.tally.matrix(S, i, address, count, "load")
-        pieces, mask = _shared_rows(S, i, space, address, 8 * count, False)
-        if not _forgivable(pieces):
-            raise i.unsupported("needs valid addresses in all lanes")
+        pieces = _shared_rows(S, i, space, address, 8 * count, False)
         if S.sanitizer is not None:
             S.sanitizer.access(S, i, "load", pieces, 4, 4)
         words = [S.layout.lanes(w) for w in gather(pieces, 4)]
@@ -257,19 +247,11 @@ def ldmatrix_step(i: Instruction, code):
     return step
 
 
-def _forgivable(pieces) -> bool:
-    return len(pieces) == 1
-
-
 def stmatrix_step(i: Instruction, code):
     """stmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
-    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
-        raise i.unsupported("stores only m8n8 matrices of 16-bit elements")
-    count, transposed, space = _matrices(i), "trans" in i.modifiers, i.space
-    memory, source = i.operands[:2]
-    items = source.items if isinstance(source, Vec) else (source,)
-    gets = [getter(i, s, U32) for s in items]
-    address_of = address_getter(i, memory)
+    (count, transposed), space = _matrices(i, "stores"), i.space
+    gets = [getter(i, s, U32) for s in items_of(i.operands[1])]
+    address_of = address_getter(i, i.operands[0])
 
     def step(S, R):
         address = address_of(S, R)
@@ -278,7 +260,7 @@ def stmatrix_step(i: Instruction, code):
         values = tuple(np.broadcast_arrays(*[S.layout.lanes(g(S, R)) for g in gets]))
         rows = tensor_cores.stmatrix(values, transposed)
         words = np.ascontiguousarray(rows).view(np.uint32)
-        pieces, _ = _shared_rows(S, i, space, address, 8 * count, True)
+        pieces = _shared_rows(S, i, space, address, 8 * count, True)
         S.writes += 1
         if S.sanitizer is not None:
             S.sanitizer.access(S, i, "store", pieces, 4, 4)
@@ -293,7 +275,7 @@ def movmatrix_step(i: Instruction, code):
     def compute(S, active, value):
         return (tensor_cores.movmatrix_trans(value),)
 
-    return _step(i, compute, ((i.operands[1], U32),), i.operands[:1])
+    return _step(i, compute, U32)
 
 
 def mma_step(i: Instruction, code):
@@ -302,7 +284,7 @@ def mma_step(i: Instruction, code):
     d_type, a_type, b_type, c_type = i.modifiers[-4:]
     if shape is None or "sp" in i.modifiers:
         raise i.unsupported("does not have this matrix shape")
-    d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in i.operands[:4])
+    d, a, b, c = map(items_of, i.operands[:4])
     accumulators = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
     c_dtype = np.dtype(accumulators.get(c_type, np.uint32))
     in_dtype = np.dtype(np.float64 if a_type == "f64" else np.uint32)

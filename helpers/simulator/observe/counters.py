@@ -28,6 +28,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import SimulatorError
+from ..isa.tensor_cores import check_matrices
 from ..limits import BANKS, LANES, SECTOR_BYTES, WORD
 
 _CHUNK = 4096  # warps counted at once
@@ -114,24 +115,36 @@ def shared_wavefronts(
     Raises SimulatorError (`unsupported`) for another size.
     """
     _check_shared_size(size)
+    return _each_kind_once(
+        addresses,
+        active,
+        max(size, WORD),
+        lambda rows, mask: _row_wavefronts(rows, mask, size, load),
+    )
+
+
+def _each_kind_once(
+    addresses: np.ndarray, active: np.ndarray | None, unit: int, cost: Callable, lanes: int = LANES
+) -> tuple[np.ndarray, np.ndarray]:
+    """(wavefronts, phases) of every warp by `cost(rows, mask)`, rows that are alike taken once.
+
+    Only the first `lanes` of a warp count.
+    """
     rows, mask, small, leading = _rows(addresses, active)
 
-    def count(rows, mask):
+    def count(rows: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        rows = rows[:, :lanes]
         if mask is not None and mask.all():
             mask = None
-        alike = _alike(rows, mask, max(size, WORD)) if len(rows) > 1 else None
+        alike = _alike(rows, mask, unit) if len(rows) > 1 else None
         if alike is None:
-            return _row_wavefronts(rows, mask, size, load)
+            return cost(rows, mask)
         chosen, place = alike
-        few_mask = None if mask is None else mask[chosen]
-        wavefronts, phases = _row_wavefronts(rows[chosen], few_mask, size, load)
+        wavefronts, phases = cost(rows[chosen], None if mask is None else mask[chosen])
         return wavefronts[place], phases[place]
 
-    wavefronts, phases = _in_chunks(count, rows, mask)
-    return (
-        np.broadcast_to(wavefronts.reshape(small), leading),
-        np.broadcast_to(phases.reshape(small), leading),
-    )
+    found = _in_chunks(count, rows, mask)
+    return tuple(np.broadcast_to(each.reshape(small), leading) for each in found)
 
 
 def _alike(
@@ -186,26 +199,9 @@ def ldmatrix_wavefronts(row_addresses: np.ndarray, matrices: int) -> tuple[np.nd
     matrices: 1, 2 or 4. Returns two intp arrays (...); the phases are the matrices.
     Raises SimulatorError (`unsupported`) for another number of matrices.
     """
-    if matrices not in (1, 2, 4):
-        raise SimulatorError(
-            "unsupported",
-            f"ldmatrix and stmatrix move 1, 2 or 4 matrices, not {matrices}.",
-        )
-    rows, _, small, leading = _rows(row_addresses, None)
-
-    def count(rows, _):
-        rows = rows[:, : 8 * matrices]
-        alike = _alike(rows, None, 16) if len(rows) > 1 else None
-        if alike is None:
-            return _phase_sums(rows >> 4, None, 8, 16)
-        chosen, place = alike
-        wavefronts, phases = _phase_sums(rows[chosen] >> 4, None, 8, 16)
-        return wavefronts[place], phases[place]
-
-    wavefronts, phases = _in_chunks(count, rows, None)
-    return (
-        np.broadcast_to(wavefronts.reshape(small), leading),
-        np.broadcast_to(phases.reshape(small), leading),
+    check_matrices(matrices)
+    return _each_kind_once(
+        row_addresses, None, 16, lambda rows, _: _phase_sums(rows >> 4, None, 8, 16), 8 * matrices
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
 from .shared_names import element_size
@@ -90,7 +91,7 @@ class Findings:
             mend = "let one thread do it"
         elif at is None:
             mend = "let one thread write, or give each thread a word of its own"
-        elif other // 32 == mine // 32 and self.known is not None:
+        elif other // LANES == mine // LANES and self.known is not None:
             mend = "put __syncwarp() or __syncthreads() between the two"
         else:
             mend = "put __syncthreads() between the two, where all threads of the block pass it"

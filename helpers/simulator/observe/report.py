@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..isa.instructions import operation
+from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
 from .sanitizer import Finding
@@ -196,7 +197,7 @@ class Report:
                 active = active & (np.arange(layout.warps) == warp)[:, None]
             if not active.any():
                 continue
-            shape = layout.bshape + (layout.warps, 32)
+            shape = layout.lanes_shape
             addresses = np.broadcast_to(access.lanes, shape).reshape(whole.shape)[place]
             addresses = addresses.astype(np.int64)
             first = int(addresses[active][0])
@@ -251,7 +252,7 @@ class Report:
     def _lanes(self, access, wanted_block=None, wanted_warp=None) -> Iterator[AccessRecord]:
         layout = access.layout
         active = _active(access)
-        addresses = np.broadcast_to(access.lanes, layout.bshape + (layout.warps, 32))
+        addresses = np.broadcast_to(access.lanes, layout.lanes_shape)
         addresses = addresses.reshape(active.shape)
         if wanted_warp is not None:
             active = active & (np.arange(layout.warps) == wanted_warp)[:, None]
@@ -262,7 +263,7 @@ class Report:
                 continue
             address = int(addresses[block, warp, lane])
             array, index = self._element(access.space, address, access.size)
-            thread = int(warp) * 32 + int(lane)
+            thread = int(warp) * LANES + int(lane)
             yield AccessRecord(
                 access.order, i.line, access.kind, access.space, place,
                 int(warp), int(lane), layout.thread_at(thread), array, index, access.size,
@@ -303,9 +304,9 @@ class Report:
 def _active(access) -> np.ndarray:
     """bool (blocks, warps, 32): the lanes that took part."""
     layout = access.layout
-    shape = layout.bshape + (layout.warps, 32)
+    shape = layout.lanes_shape
     active = np.True_ if access.active is None else access.active
-    return np.broadcast_to(active, shape).reshape(-1, layout.warps, 32)
+    return np.broadcast_to(active, shape).reshape(-1, layout.warps, LANES)
 
 
 _MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")

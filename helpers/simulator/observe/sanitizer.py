@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..limits import LANES
 from ..ptx.syntax import Instruction
 from .findings import Finding, Findings
 
@@ -93,13 +94,13 @@ class Sanitizer(Findings):
         self.pending: list[tuple] = []
         self.known = None
         if self.warp_syncs:
-            self.known = np.zeros((layout.nblocks, layout.warps, 32, 32), np.int32)
-            self.known[..., np.arange(32), np.arange(32)] = 1
+            self.known = np.zeros((layout.nblocks, layout.warps, LANES, LANES), np.int32)
+            self.known[..., np.arange(LANES), np.arange(LANES)] = 1
 
     def _own_clock(self, S) -> np.ndarray:
         if self.known is None:
             return np.zeros(1, np.int32)
-        lanes = self.known[..., np.arange(32), np.arange(32)]
+        lanes = self.known[..., np.arange(LANES), np.arange(LANES)]
         return S.layout.threads(lanes.reshape(S.layout.bshape + lanes.shape[1:]))
 
     # ------------------------------------------------------------------ synchronisation
@@ -126,22 +127,22 @@ class Sanitizer(Findings):
     def warp_barrier(self, S, mask, members) -> None:
         """The named lanes of a warp met: each now knows what the others had done."""
         layout = S.layout
-        lane = np.arange(32, dtype=np.uint32)
+        lane = np.arange(LANES, dtype=np.uint32)
         here = layout.lanes(np.ones(1, np.bool_) if mask is None else mask, fill=False)
         named = layout.lanes(members.view(np.uint32))
-        shape = layout.bshape + (layout.warps, 32)
+        shape = layout.lanes_shape
         here = np.broadcast_to(here, shape).reshape(self.known.shape[:3])
         named = np.broadcast_to(named, shape).reshape(self.known.shape[:3])
         met = here[..., :, None] & here[..., None, :] & ((named[..., None] >> lane) & 1 != 0)
         # what lane i learns: the most that any lane it met knew
         learnt = np.where(met[..., None], self.known[..., None, :, :], 0).max(axis=-2)
         self.known = np.maximum(self.known, learnt)
-        own = self.known[..., np.arange(32), np.arange(32)]
-        self.known[..., np.arange(32), np.arange(32)] = own + here
+        own = self.known[..., np.arange(LANES), np.arange(LANES)]
+        self.known[..., np.arange(LANES), np.arange(LANES)] = own + here
 
     def named(self, S, i: Instruction, mask, members) -> None:
         """Every lane that runs a warp's instruction is to be among those that it names."""
-        lane = (S.layout.thread_index % 32).astype(np.uint32)
+        lane = (S.layout.thread_index % LANES).astype(np.uint32)
         left_out = (members.view(np.uint32) >> lane) & np.uint32(1) == 0
         if mask is not None:
             left_out = left_out & mask
@@ -253,11 +254,11 @@ class Sanitizer(Findings):
         unordered = ~same_block | (epoch >= a.epoch)
         if self.known is not None and unordered.any():
             mine, other = a.first % self.threads, thread % self.threads
-            warp = (mine // 32 == other // 32) & same_block & unordered & (thread >= 0)
+            warp = (mine // LANES == other // LANES) & same_block & unordered & (thread >= 0)
             if warp.any():
                 at = np.flatnonzero(warp)
                 blocks = self._block_row(S, a.first[at] // self.threads)
-                knows = self.known[blocks, mine[at] // 32, mine[at] % 32, other[at] % 32]
+                knows = self.known[blocks, mine[at] // LANES, mine[at] % LANES, other[at] % LANES]
                 unordered[at] = knows < clock[at]
         return unordered
 

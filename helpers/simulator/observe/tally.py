@@ -9,6 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from ..limits import LANES
 from ..machine.elements import generic_spaces
 from ..ptx.syntax import Instruction
 from . import counters
@@ -24,6 +25,11 @@ class Access:
     def __init__(self, instruction, kind, space, size, lanes, active, layout, order):
         self.instruction, self.kind, self.space, self.size = instruction, kind, space, size
         self.lanes, self.active, self.layout, self.order = lanes, active, layout, order
+
+
+def _total(layout, each: np.ndarray) -> int:
+    """The sum over the warps of a batch, of numbers (block axes (may be 1)…, warps)."""
+    return int(each.sum()) * layout.copies(each[..., None])
 
 
 class Tally:
@@ -54,7 +60,8 @@ class Tally:
         counts[f"{space}_{kind}_bytes"] += threads * size
         if space == "global":
             counts[f"global_{kind}_requests"] += warps
-            counts[f"global_{kind}_sectors"] += self._sectors(layout, lanes, size, active)
+            sectors = counters.global_sectors(lanes, size, active)
+            counts[f"global_{kind}_sectors"] += _total(layout, sectors)
         elif space == "shared":
             if kind == "atomic":
                 counts["shared_atomic_instructions"] += warps
@@ -68,7 +75,8 @@ class Tally:
                 if not i.predicated_off:
                     counts[f"shared_{kind}_instructions"] += executed
                 shifted = lanes + offset if offset else lanes
-                wavefronts, phases = self._wavefronts(layout, shifted, width, active, loads)
+                cost = counters.shared_wavefronts(shifted, width, active, load=loads)
+                wavefronts, phases = (_total(layout, each) for each in cost)
                 counts[f"shared_{kind}_wavefronts"] += wavefronts
                 counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
                 counts[f"shared_{kind}_ideal_wavefronts"] += phases
@@ -95,7 +103,8 @@ class Tally:
             warps, threads = S.active_numbers(read)
             counts["global_load_bytes"] += threads * size
             counts["global_load_requests"] += warps
-            counts["global_load_sectors"] += self._sectors(S.layout, lanes, size, active)
+            sectors = counters.global_sectors(lanes, size, active)
+            counts["global_load_sectors"] += _total(S.layout, sectors)
             self._record(S, i, "load", "global", size, lanes, active)
         self._record(S, i, "copy", "shared", size, S.layout.lanes(target), S.active_lanes(mask))
 
@@ -111,31 +120,17 @@ class Tally:
         if active is not None:
             some = active.any(axis=-1)
             wavefronts, phases = wavefronts * some, phases * some
-        copies = S.layout.copies(lanes)
-        wavefronts, phases = int(wavefronts.sum()) * copies, int(phases.sum()) * copies
+        wavefronts, phases = _total(S.layout, wavefronts), _total(S.layout, phases)
         name = "ldmatrix" if kind == "load" else "stmatrix"
         counts[f"{name}_instructions"] += warps
         counts[f"shared_{kind}_wavefronts"] += wavefronts
         counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
         counts[f"shared_{kind}_ideal_wavefronts"] += phases
         counts[f"shared_{kind}_bytes"] += warps * count * 8 * 16
-        used = S.active_lanes(S.layout.thread_index % 32 < 8 * count)
+        used = S.active_lanes(S.layout.thread_index % LANES < 8 * count)
         if active is not None:
             used = active if used is None else active & used
         self._record(S, i, kind, "shared", 16, lanes, used)
-
-    @staticmethod
-    def _sectors(layout, lanes, size, active) -> int:
-        sectors = counters.global_sectors(lanes, size, active)
-        blocks = int(np.prod(sectors.shape[:-1], dtype=np.int64))
-        return int(sectors.sum()) * (layout.nblocks // blocks)
-
-    @staticmethod
-    def _wavefronts(layout, lanes, size, active, load) -> tuple[int, int]:
-        wavefronts, phases = counters.shared_wavefronts(lanes, size, active, load=load)
-        blocks = int(np.prod(wavefronts.shape[:-1], dtype=np.int64))
-        copies = layout.nblocks // blocks
-        return int(wavefronts.sum()) * copies, int(phases.sum()) * copies
 
     def _record(self, S, i, kind, space, size, lanes, active) -> None:
         if self.trace_cut:
@@ -162,10 +157,7 @@ class Tally:
         lanes = S.layout.lanes
         a, b = lanes(taken, fill=False).any(axis=-1), lanes(stay, fill=False).any(axis=-1)
         both = a & b
-        blocks = int(np.prod(both.shape[:-1], dtype=np.int64))
-        self.counts[i.serial]["divergent_branches"] += int(np.count_nonzero(both)) * (
-            S.layout.nblocks // blocks
-        )
+        self.counts[i.serial]["divergent_branches"] += _total(S.layout, both)
 
     def block(self, key: tuple, warps: int, threads: int) -> None:
         """One execution of a basic block by so many warps and threads."""

@@ -9,7 +9,7 @@ the program does; ptxas does not look through a subtraction.
 from __future__ import annotations
 
 from .program import destination_count
-from .syntax import Function, Imm, Instruction, Mem, Reg, Sym, Vec
+from .syntax import Function, Imm, Instruction, Mem, Reg, Sym, Vec, items_of
 
 MOST_ZEROS = 32
 
@@ -30,8 +30,7 @@ class LinearForms:
         self.definitions: dict[int, list[Instruction]] = {}
         for i in function.instructions:
             for operand in i.operands[: destination_count(i)]:
-                items = operand.items if isinstance(operand, Vec) else (operand,)
-                for item in items:
+                for item in items_of(operand):
                     if isinstance(item, Reg):
                         self.definitions.setdefault(item.slot, []).append(i)
         self._forms: dict[int, tuple[object, int]] = {}

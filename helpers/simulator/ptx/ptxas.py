@@ -15,7 +15,7 @@ from ..errors import SimulatorError
 from ..limits import SIMULATED, WORD
 from .linear import LinearForms
 from .program import Graph, reads_and_writes
-from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec
+from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, items_of
 
 SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
 SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
@@ -257,10 +257,8 @@ def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
             window.close() if store else None
             continue
         n = i.vector_length
-        values = i.operands[0 if not store else 1]
-        items = values.items if isinstance(values, Vec) else (values,)
         words = []
-        for k, item in enumerate(items):
+        for k, item in enumerate(items_of(i.operands[int(store)])):
             wanted = store or (isinstance(item, Reg) and read >> item.slot & 1)
             if wanted:
                 words += range(k * elem, (k + 1) * elem, WORD)

@@ -80,6 +80,11 @@ class Vec:
     items: tuple
 
 
+def items_of(operand) -> tuple:
+    """The items of a vector operand; any other operand alone."""
+    return operand.items if isinstance(operand, Vec) else (operand,)
+
+
 @dataclass(slots=True)
 class Instruction:
     """One PTX instruction. `index` is its place in the function: the program counter."""
