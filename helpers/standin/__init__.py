@@ -55,13 +55,9 @@ _ON_DEVICE = """
     vstack where
 """.split()  # fmt: skip
 
-for _name in _SAME:
-    globals()[_name] = getattr(_np, _name)
-for _name in _FROM_EITHER:
-    globals()[_name] = _from_either(getattr(_np, _name))
-for _name in _ON_DEVICE:
-    globals()[_name] = _on_device(getattr(_np, _name))
-del _name
+globals().update({name: getattr(_np, name) for name in _SAME})
+globals().update({name: _from_either(getattr(_np, name)) for name in _FROM_EITHER})
+globals().update({name: _on_device(getattr(_np, name)) for name in _ON_DEVICE})
 
 
 def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, blocking=False):

@@ -190,13 +190,10 @@ def from_either(function):
 
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args, **kwargs):
-        return to_device(function(*(_base(a) for a in args), **kwargs))
+        host = (a.view(np.ndarray) if isinstance(a, ndarray) else a for a in args)
+        return to_device(function(*host, **kwargs))
 
     return call
-
-
-def _base(a: Any) -> Any:
-    return a.view(np.ndarray) if isinstance(a, ndarray) else a
 
 
 # NumPy's methods give scalars, or forget the subclass, where CuPy's give device arrays.

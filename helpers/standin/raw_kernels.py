@@ -135,18 +135,15 @@ class RawKernel:
 
     def compile(self, log_stream=None) -> None:
         """Compile now; `log_stream.write` gets the compiler's messages."""
-        compiled, _ = self._program()
+        compiled = compile_ptx(self.code, self.options)
+        compiled.entry(self.name)
         if log_stream is not None:
             log_stream.write(compiled.log)
 
-    def _program(self):
-        """(what the compiler gave, the parsed PTX of this kernel's module)."""
-        compiled = compile_ptx(self.code, self.options)
-        compiled.entry(self.name)
-        return compiled, prepare(compiled).module
-
     def _function(self):
-        compiled, module = self._program()
+        """(this kernel's function in the parsed PTX, the module that it is in)."""
+        compiled = compile_ptx(self.code, self.options)
+        module = prepare(compiled).module
         return module.functions[compiled.entry(self.name)], module
 
     @property
@@ -168,40 +165,30 @@ class RawKernel:
     @property
     def shared_size_bytes(self) -> int:
         """Static shared memory of a block, in bytes."""
-        function, module = self._function()
-        return _bytes_in("shared", function, module)
+        return self._bytes_in("shared")
 
     @property
     def const_size_bytes(self) -> int:
         """Constant memory of the module, in bytes."""
-        function, module = self._function()
-        return _bytes_in("const", function, module)
+        return self._bytes_in("const")
 
     @property
     def local_size_bytes(self) -> int:
         """Local memory of a thread as the PTX has it, in bytes; spilled registers come on top."""
+        return self._bytes_in("local")
+
+    def _bytes_in(self, space: str) -> int:
+        """Bytes of the variables of a state space, each at a multiple of its alignment."""
         function, module = self._function()
-        return _bytes_in("local", function, module)
+        size = 0
+        for variable in (*module.variables.values(), *function.variables.values()):
+            if variable.space == space:
+                size = -(-size // variable.align) * variable.align + variable.size
+        return size
 
-    @property
-    def num_regs(self) -> int:
-        """-1: `ptxas` decides on registers, and only a GPU's driver runs it."""
-        return -1
-
-    @property
-    def ptx_version(self) -> int:
-        """The PTX architecture, 10·major + minor."""
-        return CAPABILITY
-
-    @property
-    def binary_version(self) -> int:
-        """The architecture that the counts are for, 10·major + minor."""
-        return CAPABILITY
-
-    @property
-    def cache_mode_ca(self) -> int:
-        """Whether `-Xptxas -dlcm=ca` was given: 0."""
-        return 0
+    num_regs = -1  # `ptxas` decides on registers, and only a GPU's driver runs it
+    ptx_version = binary_version = CAPABILITY  # what is compiled for, and what the counts are for
+    cache_mode_ca = 0  # whether `-Xptxas -dlcm=ca` was given
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
@@ -374,12 +361,3 @@ def _argument(kernel: str, position: int, value: Any) -> Any:
         f"argument {position} of {kernel} is of type {type(value).__name__}: a kernel takes "
         "device arrays and numbers."
     )
-
-
-def _bytes_in(space: str, function, module) -> int:
-    """Bytes of the variables of a state space, each at a multiple of its alignment."""
-    size = 0
-    for variable in (*module.variables.values(), *function.variables.values()):
-        if variable.space == space:
-            size = -(-size // variable.align) * variable.align + variable.size
-    return size

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .doubles import directed
 from .floats import canonical, flush, saturated
 from .halves import HALVES, clamp, narrow_to_bf16, narrow_to_f16, relu, widen_f16
 from .instruction_types import (
@@ -24,7 +25,7 @@ from .instruction_types import (
     signature,
 )
 from .integers import saturate
-from .rounding import FORMATS, MODES, Format, encode, step, to_odd, two_sum, widen_bf16
+from .rounding import FORMATS, MODES, Format, encode, to_odd, two_sum, widen_bf16
 
 _TO_INTEGER: dict[str, np.ufunc] = {
     "rni": np.rint,
@@ -45,11 +46,13 @@ def _to_double(kind: str) -> Callable:
     if kind not in ("s64", "u64"):
         return lambda a: a.astype(F64)
 
-    def widen(a: np.ndarray) -> np.ndarray:
-        low = a & a.dtype.type(0x7FF)
-        return to_odd(*two_sum((a - low).astype(F64), low.astype(F64)))
+    return lambda a: to_odd(*_halved(a))
 
-    return widen
+
+def _halved(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """64-bit integers as the nearest float64, and the error."""
+    low = a & a.dtype.type(0x7FF)
+    return two_sum((a - low).astype(F64), low.astype(F64))
 
 
 def float_to_integer(rounding: str, to: str, source: str) -> Callable:
@@ -100,30 +103,12 @@ def _float_to_integer(rounding: str, ftz, sat, to: str, source: str) -> Operatio
     return signature(convert, source, to)
 
 
-def _to_f64_directed(source: str, mode: str) -> Callable:
-    """64-bit integers to f64: float64 cannot hold the value, so step from the nearest."""
-
-    def convert(a: np.ndarray) -> np.ndarray:
-        low = a & a.dtype.type(0x7FF)
-        total, error = two_sum((a - low).astype(F64), low.astype(F64))
-        positive = total > 0
-        if mode == "rz":
-            wrong, away = np.where(positive, error < 0, error > 0), np.False_
-        elif mode == "rm":
-            wrong, away = error < 0, ~positive
-        else:
-            wrong, away = error > 0, positive
-        return step(total.view(U64), wrong, away).view(F64)
-
-    return convert
-
-
 def _rounded_to_float(to: str, source: str, mode: str, ftz: bool) -> Callable:
     """A conversion to a float type, without `.sat`, `.relu` and the inputs' `.ftz`."""
     if to == "f64":
         if mode == "rn" or source not in ("s64", "u64"):
             return _to_double(source) if source == "bf16" else lambda a: a.astype(F64)
-        return _to_f64_directed(source, mode)
+        return lambda a: directed(*_halved(a), mode)
     # Without ftz, bf16 to f32 leaves NaNs as they are (seen on an H200).
     quick: dict[tuple[str, str], Callable] = {
         ("f32", "f16"): widen_f16,

@@ -94,14 +94,6 @@ def _fma_one(a: float, b: float, c: float, mode: str) -> float:
     return _round_rational(product + Fraction(c), -0.0 if mode == "rm" else 0.0, mode)
 
 
-def _add_one(a: float, b: float, mode: str) -> float:
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return a + b
-    if a == 0 and b == 0:
-        return _sum_of_zeros(a, b, mode)
-    return _round_rational(Fraction(a) + Fraction(b), -0.0 if mode == "rm" else 0.0, mode)
-
-
 def _mul_one(a: float, b: float, mode: str) -> float:
     plain = a * b
     if not (math.isfinite(a) and math.isfinite(b)):
@@ -122,7 +114,7 @@ def _one_by_one(compute: Callable[..., float], mode: str, *inputs: np.ndarray) -
     return np.array([compute(*row, mode) for row in rows], F64)
 
 
-def _directed(result: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
+def directed(result: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
     """A nearest float64, moved to the neighbour where the mode asks for it.
 
     `error` has the sign of the exact value minus `result`.
@@ -172,7 +164,7 @@ def fused_multiply_add(mode: str) -> Callable:
             # the parts lose the sign of a zero; where the result is one, so is a * b + c
             zero = result == 0
             return np.where(zero, a * b + c, result) if zero.any() else result
-        return _directed(result, odd - (result - top), mode)
+        return directed(result, odd - (result - top), mode)
 
     return _with_exceptions(usual, _fma_one, mode)
 
@@ -182,16 +174,16 @@ def _sum(mode: str, sign: float) -> Callable:
         return np.add if sign > 0 else np.subtract
 
     def usual(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return _directed(*two_sum(a, b), mode)
+        return directed(*two_sum(a, b), mode)
 
-    evaluate = _with_exceptions(usual, _add_one, mode)
+    evaluate = _with_exceptions(usual, lambda a, b, mode: _fma_one(a, 1.0, b, mode), mode)
     return evaluate if sign > 0 else lambda a, b: evaluate(a, -b)
 
 
 def _mul(mode: str) -> Callable:
     if mode == "rn":
         return np.multiply
-    return _with_exceptions(lambda a, b: _directed(*two_product(a, b), mode), _mul_one, mode)
+    return _with_exceptions(lambda a, b: directed(*two_product(a, b), mode), _mul_one, mode)
 
 
 def _div(mode: str) -> Callable:
@@ -202,7 +194,7 @@ def _div(mode: str) -> Callable:
         quotient = a / b
         product, error = two_product(quotient, b)
         remainder = (a - product) - error
-        return _directed(quotient, np.where(b > 0, remainder, -remainder), mode)
+        return directed(quotient, np.where(b > 0, remainder, -remainder), mode)
 
     return _with_exceptions(usual, _div_one, mode)
 
@@ -224,7 +216,7 @@ def _sqrt(mode: str) -> Callable:
         fraction, exponent = np.ldexp(fraction, odd), exponent - odd
         root = np.sqrt(fraction)
         square, error = two_product(root, root)
-        root = _directed(root, (fraction - square) - error, mode)
+        root = directed(root, (fraction - square) - error, mode)
         finite = np.isfinite(a) & (a > 0)
         return np.where(finite, np.ldexp(root, exponent >> 1), np.sqrt(a))
 

@@ -201,3 +201,12 @@ def putter(i: Instruction, operand):
 
 def _as(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return value if value.dtype is dtype else value.view(dtype)
+
+
+def guarded_putter(i: Instruction, operand):
+    """put(S, R, value): write a destination register where the instruction's guard holds."""
+    put = putter(i, operand)
+    if i.predicate is None:
+        return put
+    guard = getter(i, i.predicate, BOOL)
+    return lambda S, R, value: put(S, R, value, guard(S, R))

@@ -14,7 +14,7 @@ from ..ptx.program import destination_count
 from ..ptx.syntax import Instruction, Part, Reg, Sym, Vec
 from . import accesses, elements, warps
 from .elements import guard_getter
-from .operands import BOOL, getter, putter
+from .operands import BOOL, getter, guarded_putter, putter
 
 IGNORED = frozenset(
     "membar fence prefetch prefetchu discard applypriority nanosleep pmevent setmaxnreg "
@@ -90,14 +90,12 @@ def _merged(i: Instruction, op):
     *gets, base = [
         getter(i, s, d) for s, d in zip(sources, (*op.inputs, np.dtype(np.uint32)), strict=True)
     ]
-    put = putter(i, part.register)
+    put = guarded_putter(i, part.register)
     keep = np.uint32(~(((1 << 8 * part.size) - 1) << part.shift) & 0xFFFFFFFF)
-    guard = guard_getter(i)
 
     def step(S, R):
         value = op.evaluate(*[g(S, R) for g in gets]).view(np.uint32)
-        merged = (base(S, R) & keep) | (value & ~keep)
-        put(S, R, merged, guard(S, R) if guard is not None else None)
+        put(S, R, (base(S, R) & keep) | (value & ~keep))
 
     return step
 
@@ -134,19 +132,12 @@ def _mov(i: Instruction):
     size = _MOV_SIZES.get(i.modifiers[-1])
     if size is None:
         raise i.unsupported(f"does not know the instruction {i.name}")
-    guard = guard_getter(i)
-
-    def guarded(put):
-        if guard is None:
-            return put
-        return lambda S, R, value: put(S, R, value, guard(S, R))
-
     if isinstance(source, Vec):
         part = size // len(source.items)
         unsigned = np.dtype(f"u{part}")
         wide = np.dtype(f"u{size}")
         gets = [getter(i, s, unsigned) for s in source.items]
-        put = guarded(putter(i, destination))
+        put = guarded_putter(i, destination)
 
         def pack(S, R):
             value = gets[0](S, R).astype(wide)
@@ -160,7 +151,7 @@ def _mov(i: Instruction):
         unsigned = np.dtype(f"u{part}")
         wide = np.dtype(f"u{size}")
         get = getter(i, source, wide)
-        puts = [guarded(putter(i, d)) for d in destination.items]
+        puts = [guarded_putter(i, d) for d in destination.items]
 
         def unpack(S, R):
             value = get(S, R)
@@ -168,7 +159,7 @@ def _mov(i: Instruction):
                 put(S, R, (value >> wide.type(8 * part * n)).astype(unsigned))
 
         return unpack
-    put = guarded(putter(i, destination))
+    put = guarded_putter(i, destination)
     if isinstance(source, Reg) and isinstance(destination, Reg):
         if source.size == destination.size and not source.negated:
             slot = source.slot
@@ -180,40 +171,24 @@ def _mov(i: Instruction):
 def _cvta(i: Instruction, code):
     """cvta: between the addresses of a state space and generic ones."""
     space = next(m for m in i.modifiers if m in ("global", "shared", "local", "const", "param"))
-    window = elements.WINDOWS.get(space, 0)
     destination, source = i.operands
-    if isinstance(source, Sym) or window == 0:
-        get = getter(i, source, np.dtype(np.uint64))
-        shift = 0
-    else:
-        get = getter(i, source, np.dtype(np.uint64))
-        shift = -window if "to" in i.modifiers else window
-    put = putter(i, destination)
-    guard = guard_getter(i)
-    offset = np.array([shift], np.int64).view(np.uint64)
-
-    def step(S, R):
-        value = get(S, R)
-        if shift:
-            value = value + offset
-        put(S, R, value, guard(S, R) if guard is not None else None)
-
-    return step
+    window = 0 if isinstance(source, Sym) else elements.WINDOWS.get(space, 0)
+    get, put = getter(i, source, np.dtype(np.uint64)), guarded_putter(i, destination)
+    if not window:
+        return lambda S, R: put(S, R, get(S, R))
+    shift = np.array([-window if "to" in i.modifiers else window], np.int64).view(np.uint64)
+    return lambda S, R: put(S, R, get(S, R) + shift)
 
 
 def _isspacep(i: Instruction, code):
     """isspacep: does a generic address lie in a state space?"""
     window = elements.WINDOWS.get(i.modifiers[-1].split("__")[0], 0)
-    get = getter(i, i.operands[1], np.dtype(np.int64))
-    put = putter(i, i.operands[0])
+    get, put = getter(i, i.operands[1], np.dtype(np.int64)), putter(i, i.operands[0])
+    low, high = (window, 2 * window) if window else (-(1 << 62), elements.SHARED_WINDOW)
 
     def step(S, R):
         address = get(S, R)
-        if window:
-            inside = (address >= window) & (address < 2 * window)
-        else:
-            inside = address < elements.SHARED_WINDOW
-        put(S, R, inside)
+        put(S, R, (address >= low) & (address < high))
 
     return step
 

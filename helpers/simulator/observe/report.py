@@ -15,7 +15,7 @@ from ..isa.instructions import operation
 from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
-from .sanitizer import Finding
+from .findings import Finding
 from .shared_names import element_size
 
 # The counters that Nsight Compute has too come first, under the names of its metrics in
@@ -241,13 +241,9 @@ class Report:
                 "memory: trace a smaller grid, or pass a larger trace_bytes to launch().",
             )
         for access in tally.trace:
-            if line is not None and access.instruction.line != line:
-                continue
-            if kind is not None and access.kind != kind:
-                continue
-            if space is not None and access.space != space:
-                continue
-            yield access
+            found = (access.instruction.line, access.kind, access.space)
+            if all(a is None or a == b for a, b in zip((line, kind, space), found, strict=True)):
+                yield access
 
     def _lanes(self, access, wanted_block=None, wanted_warp=None) -> Iterator[AccessRecord]:
         layout = access.layout
@@ -262,11 +258,12 @@ class Report:
             if wanted_block is not None and place != wanted_block:
                 continue
             address = int(addresses[block, warp, lane])
-            array, index = self._element(access.space, address, access.size)
+            array, start, unit = self._array_at(access.space, address, access.size)
             thread = int(warp) * LANES + int(lane)
             yield AccessRecord(
                 access.order, i.line, access.kind, access.space, place,
-                int(warp), int(lane), layout.thread_at(thread), array, index, access.size,
+                int(warp), int(lane), layout.thread_at(thread), array, (address - start) // unit,
+                access.size,
                 address - SHARED_BASE if access.space == "shared" else address,
             )  # fmt: skip
 
@@ -278,10 +275,6 @@ class Report:
             (start, plain_name(variable.name), element_size(variable, self.source))
             for start, variable in variables
         ]
-
-    def _element(self, space: str, address: int, size: int) -> tuple[str, int]:
-        name, start, unit = self._array_at(space, address, size)
-        return name, (address - start) // unit
 
     def _array_at(self, space: str, address: int, size: int) -> tuple[str, int, int]:
         """The array or shared variable at an address, where it begins, bytes of an element."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..limits import LANES
-from ..ptx.syntax import Instruction
-from .findings import Finding, Findings
+from ..ptx.syntax import TYPE_SIZES, Instruction
+from .findings import Findings
 
 PLAIN, ATOMIC, COPY = 0, 1, 2
 _STRONG = {"relaxed", "acquire", "release"}
@@ -67,7 +67,7 @@ class Sanitizer(Findings):
             for i in function.instructions:
                 if i.opcode in ("ld", "st", "atom", "red") and i.modifiers:
                     if "global" not in i.modifiers and "param" not in i.modifiers:
-                        sizes.append(int(re_digits(i.modifiers[-1])) // 8 or 1)
+                        sizes.append(TYPE_SIZES.get(i.modifiers[-1], 4))
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
         self.granule = min([4, *sizes])
         self.constant = {a.name for a in run.arguments if a.constant}
@@ -399,11 +399,3 @@ class Sanitizer(Findings):
             if not ready.all():
                 kept.append((granule[~ready], thread[~ready], group[~ready]))
         self.pending = kept
-
-
-def re_digits(text: str) -> str:
-    """The digits of a type name such as u16."""
-    return "".join(c for c in text if c.isdigit()) or "32"
-
-
-__all__ = ["Finding", "Sanitizer", "Shadow"]

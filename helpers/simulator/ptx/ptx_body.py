@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections import ChainMap
 from typing import TYPE_CHECKING
 
+from ..limits import LANES
 from .ptx_text import LABEL, immediate, matching, parse_int, split_operands, statement_end
 from .syntax import TYPE_SIZES, Imm, Instruction, Mem, Part, Reg, Special, Sym, Variable, Vec
 
@@ -25,19 +28,15 @@ class Body:
         self.parser = parser
         self.name = name
         self.registers: list[tuple[str, int]] = []
-        self.scopes: list[dict[str, Reg | tuple[str, int]]] = [{}]
+        self.scopes: ChainMap[str, Reg] = ChainMap()  # the innermost first
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
-        self.label_scopes: list[dict[str, str]] = [{}]
+        self.label_scopes: ChainMap[str, str] = ChainMap()
         self.variables: dict[str, Variable] = {}
         self.tables: dict[str, list[str]] = {}
         self.nounroll: set[int] = set()
         self.used_bytes: int | None = None  # of the load that comes next
         self.line: int | None = None
-        self.column = 0
-        self.file = 1
-        self.min_line: int | None = None
-        self.max_line: int | None = None
 
     def declare(self, type_: str, names: str) -> None:
         size = 0 if type_ == "pred" else TYPE_SIZES[type_]
@@ -45,63 +44,43 @@ class Body:
             m = re.match(r"^([\w$%]+)<(\d+)>$", name)
             wanted = [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]
             for n in wanted:
-                self.scopes[-1][n] = Reg(len(self.registers), size, n)
+                self.scopes[n] = Reg(len(self.registers), size, n)
                 self.registers.append((n, size))
-
-    def lookup(self, name: str) -> Reg | None:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return None
 
     def operand(self, text: str):
         text = text.strip()
-        if text.startswith("{"):
-            return Vec(tuple(self.operand(t) for t in split_operands(text[1:-1])))
-        if text.startswith("("):
-            return Vec(tuple(self.operand(t) for t in split_operands(text[1:-1])))
+        if text[:1] in ("{", "("):
+            return Vec(tuple(map(self.operand, split_operands(text[1:-1]))))
         if text.startswith("["):
             inner = split_operands(text[1:-1])
-            if len(inner) != 1:
-                return Vec(tuple(self.operand(t) for t in inner))
-            return self.memory(inner[0])
+            return Vec(tuple(map(self.operand, inner))) if inner[1:] else self.memory(inner[0])
         if text.startswith("!"):
-            reg = self.operand(text[1:])
-            return Reg(reg.slot, reg.size, reg.name, True)
+            return dataclasses.replace(self.operand(text[1:]), negated=True)
         if text == "_":
             return None
-        reg = self.lookup(text)
-        if reg is not None:
-            return reg
-        imm = immediate(text)
-        if imm is not None:
-            return imm
-        if text.startswith("-"):
-            reg = self.operand(text[1:])
-            if isinstance(reg, Imm):
-                return Imm(-reg.value)
+        return self.scopes.get(text) or immediate(text) or self.named(text)
+
+    def named(self, text: str):
+        """An operand that is neither a plain register nor a plain literal."""
+        if text.startswith("-") and isinstance(literal := self.operand(text[1:]), Imm):
+            return Imm(-literal.value)
         m = re.match(r"^([\w$%]+)\.([bh])([0-3])$", text)
-        if m and self.lookup(m.group(1)) is not None:
+        if m and m.group(1) in self.scopes:
             size = 1 if m.group(2) == "b" else 2
-            return Part(self.lookup(m.group(1)), size, 8 * size * int(m.group(3)))
+            return Part(self.scopes[m.group(1)], size, 8 * size * int(m.group(3)))
         if text.startswith("%"):
             return Special(text[1:])
         if text == "WARP_SZ":
-            return Imm(32)
+            return Imm(LANES)
         m = re.match(r"^generic\((.*)\)$", text)
-        if m:
-            text = m.group(1)
-        m = re.match(r"^([\w$]+)\s*(?:([+-])\s*(\S+))?$", text)
+        m = re.match(r"^([\w$]+)\s*(?:([+-])\s*(\S+))?$", m.group(1) if m else text)
         if m:
             offset = parse_int(m.group(3)) if m.group(3) else 0
             return Sym(self.rename(m.group(1)), -offset if m.group(2) == "-" else offset)
         raise self.parser.error(f"cannot read the operand '{text}'", self.line)
 
     def rename(self, name: str) -> str:
-        for scope in reversed(self.label_scopes):
-            if name in scope:
-                return scope[name]
-        return name
+        return self.label_scopes.get(name, name)
 
     def memory(self, text: str) -> Mem:
         m = re.match(r"^([\w$%.]+)\s*([+-])?\s*(-?\w+)?$", text)
@@ -117,7 +96,7 @@ class Body:
         base = parse_int(m.group(1))
         if base is not None:
             return Mem(None, base + offset)
-        reg = self.lookup(m.group(1))
+        reg = self.scopes.get(m.group(1))
         if reg is not None:
             return Mem(reg, offset)
         return Mem(Sym(self.rename(m.group(1))), offset)
@@ -127,7 +106,7 @@ class Body:
         rest = text
         if rest.startswith("@"):
             m = re.match(r"^@\s*(!?)\s*([\w$%]+)\s+(.*)$", rest, re.S)
-            reg = self.lookup(m.group(2)) if m else None
+            reg = self.scopes.get(m.group(2)) if m else None
             if reg is None:
                 raise self.parser.error(f"cannot read '{text}'", self.line)
             predicate = Reg(reg.slot, 0, reg.name, m.group(1) == "!")
@@ -145,13 +124,10 @@ class Body:
                 operands += [self.operand(p) for p in part.split("|")]
             else:
                 operands.append(self.operand(part))
-        if self.line:
-            self.min_line = min(self.min_line or self.line, self.line)
-            self.max_line = max(self.max_line or self.line, self.line)
         self.instructions.append(
             Instruction(
                 opcode, tuple(modifiers), tuple(operands), predicate, self.line,
-                " ".join(text.split()), len(self.instructions), self.column, self.file, pair,
+                " ".join(text.split()), len(self.instructions), pair,
                 used_bytes=self.used_bytes,
             )
         )  # fmt: skip
@@ -164,21 +140,19 @@ class Body:
             if c.isspace() or c == ";":
                 pos += 1
             elif m := _LOC.match(text, pos):
-                self.file, self.column = int(m.group(1)), int(m.group(3))
                 self.line = self.parser.resolve_line(m, self.line)
                 pos = m.end()
             elif c == "{":
-                self.scopes.append({})
+                self.scopes = self.scopes.new_child()
                 inner = {}
                 close = matching(text, pos)
                 for label in re.findall(r"(?:^|[\s;{}])([A-Za-z_$][\w$]*)\s*:", text[pos:close]):
                     if label in self.labels:
                         inner[label] = f"{label}@{pos}"
-                self.label_scopes.append(inner)
+                self.label_scopes = self.label_scopes.new_child(inner)
                 pos += 1
             elif c == "}":
-                self.scopes.pop()
-                self.label_scopes.pop()
+                self.scopes, self.label_scopes = self.scopes.parents, self.label_scopes.parents
                 pos += 1
             else:
                 m = LABEL.match(text, pos)

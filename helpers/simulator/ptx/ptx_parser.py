@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from ..errors import SimulatorError
 from .ptx_body import Body
 from .ptx_text import COMMENT, immediate, matching, split_operands, statement_end
-from .syntax import TYPE_SIZES, Function, Imm, Module, Param, Sym, Variable
+from .syntax import SPACES, TYPE_SIZES, Function, Imm, Module, Param, Sym, Variable
+
+_LINKAGE = r"(?:\.(?:visible|weak|extern|common)\s+)*"
+_FUNCTION = re.compile(_LINKAGE + r"\.(entry|func)\b")
+_VARIABLE = re.compile(_LINKAGE + r"\.(global|const|shared)\b")
+# what a function returns, its name, its parameters, directives such as .maxntid, and what follows
+_HEAD = re.compile(
+    r"\s*(?:\(([^)]*)\))?\s*([\w$]+)\s*(?:\(([^)]*)\))?((?:\s*\.\w+[\d,\s]*)*)\s*([{;])"
+)
 
 
 class Parser:
@@ -47,32 +56,22 @@ class Parser:
 
     def variable(self, text: str) -> Variable:
         head, _, tail = text.partition("=")
-        words = head.replace("[", " [").split()
-        space, align, element, name, size = "", 0, "b8", "", None
-        dims: list[int] = []
-        i = 0
-        while i < len(words):
-            w = words[i]
-            if w == ".align":
-                i += 1
-                align = int(words[i])
-            elif w.startswith("."):
-                key = w[1:]
-                if key in TYPE_SIZES:
-                    element = key
-                elif key in ("shared", "global", "const", "local", "param"):
-                    space = key
-                elif key in ("v2", "v4"):
-                    dims.append(int(key[1:]))
-            elif w.startswith("["):
-                inner = w.strip("[]")
-                dims.append(int(inner) if inner else 0)
-            elif not name:
-                name = w
-            i += 1
-        size = TYPE_SIZES[element]
-        for n in dims:
-            size *= n
+        space, align, element, name, dims = "", 0, "b8", "", []
+        for word in re.findall(r"\.align\s+\d+|\[\s*\d*\s*\]|[.\w$]+", head):
+            key = word[1:]
+            if word.startswith(".align"):
+                align = int(word.split()[1])
+            elif word.startswith("["):
+                dims.append(int(word.strip("[] ") or 0))
+            elif key in TYPE_SIZES:
+                element = key
+            elif key in SPACES:
+                space = key
+            elif key in ("v2", "v4"):
+                dims.append(int(key[1:]))
+            elif not word.startswith("."):
+                name = name or word
+        size = TYPE_SIZES[element] * math.prod(dims)
         variable = Variable(name, space, align or TYPE_SIZES[element], size, element)
         tail = tail.strip()
         if tail:
@@ -92,20 +91,13 @@ class Parser:
         return flat
 
     def params(self, text: str) -> list[Param]:
-        out = []
-        for part in split_operands(text):
-            if not part:
-                continue
-            variable = self.variable(part)
-            out.append(Param(variable.name, variable.element, variable.size, variable.align))
-        return out
+        variables = [self.variable(part) for part in split_operands(text) if part]
+        return [Param(v.name, v.element, v.size, v.align) for v in variables]
 
     def module(self) -> Module:
         functions: dict[str, Function] = {}
         variables: dict[str, Variable] = {}
         pos, text = 0, self.text
-        head = re.compile(r"(?:\.(?:visible|weak|extern|common)\s+)*\.(entry|func)\b")
-        linkage = re.compile(r"(?:\.(?:visible|weak|extern|common)\s+)*\.(global|const|shared)\b")
         while pos < len(text):
             if text[pos].isspace() or text[pos] == ";":
                 pos += 1
@@ -113,11 +105,11 @@ class Parser:
             if text.startswith(".section", pos):
                 pos = matching(text, text.index("{", pos)) + 1
                 continue
-            m = head.match(text, pos)
+            m = _FUNCTION.match(text, pos)
             if m:
                 pos = self.function(m, functions)
                 continue
-            m = linkage.match(text, pos)
+            m = _VARIABLE.match(text, pos)
             if m:
                 stop = statement_end(text, pos)
                 if "extern" not in m.group() or m.group(1) == "shared":  # else of no file here
@@ -139,39 +131,18 @@ class Parser:
 
     def function(self, m: re.Match, functions: dict[str, Function]) -> int:
         text = self.text
-        pos = m.end()
-        returns: list[Param] = []
-
-        def skip(i: int) -> int:
-            while text[i].isspace():
-                i += 1
-            return i
-
-        pos = skip(pos)
-        if text[pos] == "(":
-            close = text.index(")", pos)
-            returns = self.params(text[pos + 1 : close])
-            pos = skip(close + 1)
-        name = re.compile(r"[\w$]+").match(text, pos).group()
-        pos = skip(pos + len(name))
-        params: list[Param] = []
-        if text[pos] == "(":
-            close = text.index(")", pos)
-            params = self.params(text[pos + 1 : close])
-            pos = skip(close + 1)
-        bounds = {}
-        while text[pos] not in "{;":
-            d = re.compile(r"\.(\w+)\s*([\d,\s]*)").match(text, pos)
-            if not d:
-                raise self.error(f"cannot read the head of function {name}", None)
-            values = [int(v) for v in re.findall(r"\d+", d.group(2))]
-            product = 1
-            for v in values:
-                product *= v
-            bounds[d.group(1)] = product
-            pos = skip(d.end())
-        if text[pos] == ";":
-            return pos + 1
+        head = _HEAD.match(text, m.end())
+        if head is None:
+            line = text[m.start() : text.find("\n", m.end())]
+            raise self.error(f"cannot read the head of a function, '{line}'", None)
+        returns, name, params, directives, follows = head.groups(default="")
+        if follows == ";":
+            return head.end()
+        bounds = {
+            key: math.prod(map(int, re.findall(r"\d+", numbers)))
+            for key, numbers in re.findall(r"\.(\w+)([\d,\s]*)", directives)
+        }
+        pos = head.end() - 1
         close = matching(text, pos)
         body = Body(self, name)
         fault = None
@@ -180,9 +151,9 @@ class Parser:
         except SimulatorError as error:  # tells who launches this function, and nobody else
             fault = error
         functions[name] = Function(
-            name, m.group(1) == "entry", params, returns, body.registers, body.instructions,
-            body.labels, body.variables, body.tables, body.nounroll, bounds,
-            (body.min_line, body.max_line) if body.min_line else None, fault,
+            name, m.group(1) == "entry", self.params(params), self.params(returns), body.registers,
+            body.instructions, body.labels, body.variables, body.tables, body.nounroll, bounds,
+            fault,
         )  # fmt: skip
         return close + 1
 

@@ -96,8 +96,6 @@ class Instruction:
     line: int | None
     text: str
     index: int = 0
-    column: int = 0
-    file: int = 1
     pair: bool = False  # the first destination was written p|q
     serial: int = 0  # number in the module, for tallies
     # What ptxas makes of it (see `ptxas`): the (offset, bytes) that are really accessed here, or
@@ -177,7 +175,6 @@ class Function:
     tables: dict[str, list[str]]  # .branchtargets
     nounroll: set[int]  # instruction indices in front of which .pragma "nounroll" stood
     bounds: dict[str, int]  # .maxntid and the like
-    lines: tuple[int, int] | None = None
     fault: Exception | None = None  # why the body could not be read
 
 
