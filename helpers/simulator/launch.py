@@ -25,6 +25,7 @@ BATCH_THREADS = 1 << 16
 MAX_STEPS = 4_000_000
 
 
+# long: most of it tells what its fifteen arguments are
 def launch(
     code: str,
     entry: str,
