@@ -9,7 +9,7 @@ import traitlets
 
 from ..figures import palette
 from ..kernels.source import KernelError, Value
-from ..show import sheet
+from ..show import KeepsHtml, sheet
 from . import html as bench_html
 from .ladder_bars import Ladder
 from .picture import picture
@@ -20,7 +20,6 @@ from .subject import Settings, Subject
 _HERE = files(__package__)
 _FIGURES = files(palette.__package__)
 CSS = sheet() + palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_text("utf-8")
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def pictures(result: Result) -> dict[str, str]:
@@ -31,7 +30,7 @@ def pictures(result: Result) -> dict[str, str]:
     }
 
 
-class Bench(anywidget.AnyWidget):
+class Bench(KeepsHtml, anywidget.AnyWidget):
     """Controls for a kernel or a rung, and what its settings give.
 
     The page sends numbered changes: what the controls say, and the number of the change. `shown`
@@ -152,12 +151,6 @@ class Bench(anywidget.AnyWidget):
         """The result as it is, for a page without widgets."""
         shown = bench_html.page(self.result.data())
         return f'<style>{CSS}</style><div class="kernel-bench">{shown}</div>'
-
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is not None and _WIDGET in bundle[0]:
-            bundle[0]["text/html"] = self._repr_html_()
-        return bundle
 
     def __repr__(self) -> str:
         settings = bench_html.settings_text(self.settings)

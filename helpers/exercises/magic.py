@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 from ..kernels.kernel import KERNELS, load_kernel
 from ..kernels.source import KernelError, kernel_functions
 from ..panels.error_panels import panel_of
-from ..show import Shows, render
+from ..show import Shows, render, shell
 from ..simulator.errors import SimulatorError
 from .answer import ANSWERS
 
@@ -127,7 +126,5 @@ def _next(path: Path) -> str:
 
 def register() -> None:
     """Make the magic known to IPython, if that is running."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None:
-        shell.register_magic_function(kernel_magic, "cell", "kernel")
+    if (found := shell()) is not None:
+        found.register_magic_function(kernel_magic, "cell", "kernel")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from ..show import shell
+
 _PATIENCE = 1.0  # seconds
 
 
@@ -46,6 +48,4 @@ class Waiting:
 
 def _in_notebook() -> bool:
     """Whether IPython has a kernel, without importing it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
+    return getattr(shell(), "kernel", None) is not None

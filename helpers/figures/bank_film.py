@@ -104,11 +104,7 @@ class BankFilm:
     def frame(self, current: list[int], final: bool, every: bool = False) -> Frame:
         last = current[-1]
         phase = int(self.verdict.phases[last])
-        canvas = Canvas(
-            height=_HEIGHT,
-            label=f"{self.title}: {counted(self.verdict.wavefronts, 'wavefront')}, ideal "
-            f"{self.verdict.ideal}.",
-        )
+        canvas = Canvas(height=_HEIGHT, label=f"{self.title}: {self.verdict.summary}.")
         canvas.text(_LEFT, 20, self.title.replace("_", "\\_"), size=18, bold=True)
         self._info(canvas, current, last, every)
         self._lanes(canvas, current, last)

@@ -45,6 +45,11 @@ class BankVerdict(NamedTuple):
     reasons: tuple[str, ...]
 
     @property
+    def summary(self) -> str:
+        """Wavefronts, actual and ideal, in a few words."""
+        return f"{counted(self.wavefronts, 'wavefront')}, ideal {self.ideal}"
+
+    @property
     def conflicts(self) -> int:
         """Wavefronts beyond the ideal, as Nsight Compute counts bank conflicts."""
         return self.wavefronts - self.ideal

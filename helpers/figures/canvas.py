@@ -128,7 +128,6 @@ class Canvas(Shows):
         anchor: str = "start",
         fill: str = "ink",
         bold: bool = False,
-        italic: bool = False,
         mono: bool = False,
         halo: bool = False,
         turn: float = 0,
@@ -152,34 +151,28 @@ class Canvas(Shows):
             )
         if anchor not in _ANCHORS:
             raise ValueError(f"anchor is start, middle or end, not {anchor!r}.")
-        attributes = {
-            "x": _n(x),
-            "y": _n(y),
-            "font_size": _n(size),
-            "text_anchor": anchor if anchor != "start" else None,
-            "font_weight": "600" if bold else None,
-            "font_style": "italic" if italic else None,
-            "font_family": MONO if mono else None,
+        look = {
+            "font-size": _n(size),
+            "text-anchor": anchor if anchor != "start" else None,
+            "font-weight": "600" if bold else None,
+            "font-family": MONO if mono else None,
             "fill": colour(fill),
             "transform": f"rotate({_n(-turn)} {_n(x)} {_n(y)})" if turn else None,
         }
         if mono and text_width(text, size, mono=True) > within:
-            attributes |= {"textLength": _n(within), "lengthAdjust": "spacingAndGlyphs"}
+            look |= {"textLength": _n(within), "lengthAdjust": "spacingAndGlyphs"}
         if halo:
-            attributes |= {"stroke": colour("paper"), "stroke_width": 5, "paint_order": "stroke"}
-            attributes["stroke_linejoin"] = "round"
+            look |= {"stroke": colour("paper"), "stroke-width": 5, "paint-order": "stroke"}
+            look["stroke-linejoin"] = "round"
         if text:
-            extra = {key.replace("_", "-"): value for key, value in attributes.items()}
-            known = {key: attributes[key] for key in ("x", "y")}
-            extra = {k: v for k, v in extra.items() if k not in known and v is not None}
             written = escape(text) if mono else _lowered(text, size)
-            self.add(Text(text=written, extra=extra, **known))
+            given = {key: value for key, value in look.items() if value is not None}
+            self.add(Text(text=written, extra=given, x=_n(x), y=_n(y)))
 
-    def lines(self, x: float, y: float, lines: Iterable[str], *, leading: float = 1.35, **look):
+    def lines(self, x: float, y: float, lines: Iterable[str]):
         """Several lines of text, the first one's baseline at y."""
-        size = look.get("size", NORMAL)
         for number, line in enumerate(lines):
-            self.text(x, y + number * leading * size, line, **look)
+            self.text(x, y + number * 1.35 * NORMAL, line)
 
     def svg(self) -> str:
         """The drawing as SVG text."""

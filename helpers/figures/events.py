@@ -38,9 +38,10 @@ class TraceEvent(NamedTuple):
     touches: tuple[Touch, ...]
 
     @property
-    def words(self) -> int:
-        """Elements of four bytes that each thread touched."""
-        return max(1, self.bytes // WORD)
+    def words(self) -> list[tuple[int, int]]:
+        """(thread, flat index) of every element touched, wide accesses in words of four bytes."""
+        each = range(max(1, self.bytes // WORD))
+        return [(touch.thread, touch.index + word) for touch in self.touches for word in each]
 
 
 def by_block(report: Report) -> dict[Block, list[TraceEvent]]:

@@ -7,18 +7,17 @@ not use it: there the live widget comes first.
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from ..show import shell
+
 
 def register() -> None:
     """Have IPython, if this process runs in it, save HTML beside whatever is `interact`."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None:
-        add_to(shell.display_formatter)
+    if (found := shell()) is not None:
+        add_to(found.display_formatter)
 
 
 def add_to(formatter) -> None:

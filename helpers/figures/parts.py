@@ -15,7 +15,6 @@ import numpy as np
 
 from .canvas import NORMAL, Canvas, number, text_width
 from .events import LANES
-from .palette import HUES
 
 # How strongly the largest value colours its cell; more, and the number on it is hard to read.
 STRONGEST = 0.5
@@ -96,7 +95,6 @@ def matrix(
     shade: float | np.ndarray | None = None,
     shown: Callable[[int, int], bool] | None = None,
     current: Iterable[tuple[int, int]] = (),
-    digits: int = 2,
     size: float = NORMAL,
 ) -> Grid:
     """A matrix with its values in cells; returns where these lie.
@@ -114,7 +112,6 @@ def matrix(
         shown: tells of (row, column) whether the value is known yet; other cells stay empty, with
             dashed borders.
         current: cells that the step is about, with a thick border.
-        digits: behind the decimal point; fewer where the cell has no room for them.
     """
     data = values if isinstance(values, np.ndarray) else [list(row) for row in values]
     grid = Grid(x, y, *cell, len(data), len(data[0]) if len(data) else 0)
@@ -129,7 +126,7 @@ def matrix(
     canvas.cells([grid.box(*p) for p in sorted(unknown)], stroke="grid", dash="3 3", weight=1)
     canvas.cells(boxes, stroke=hue, weight=1)
     for i, j in known:
-        text = _fitting(data[i][j], digits, cell[0] - 4, size)
+        text = _fitting(data[i][j], cell[0] - 4, size)
         middle, centre = grid.centre(i, j)
         canvas.text(middle, centre + 0.36 * size, text, size=size, anchor="middle", mono=True)
     outline(canvas, grid, current)
@@ -154,11 +151,11 @@ def _names(canvas: Canvas, grid: Grid, rows: Sequence[str], columns: Sequence[st
             canvas.text(middle, grid.y - 9, name, anchor="middle")
 
 
-def _fitting(value, digits: int, width: float, size: float) -> str:
-    """A number with as many digits as fit into `width`; a text as it is."""
+def _fitting(value, width: float, size: float) -> str:
+    """A number with up to two digits behind the point, as fit into `width`; a text as it is."""
     if isinstance(value, str):
         return value
-    texts = [number(value, fewer) for fewer in range(digits, -1, -1)]
+    texts = [number(value, fewer) for fewer in (2, 1, 0)]
     return next((t for t in texts if text_width(t, size, mono=True) <= width), texts[-1])
 
 
@@ -256,13 +253,9 @@ def lane_row(
                     mono=True, fill="ink" if lit else "muted")  # fmt: skip
 
 
-def legend(
-    canvas: Canvas, x: float, y: float, entries: Sequence[tuple[str, str]], *, gap: float = 26
-) -> float:
-    """Coloured squares with their meaning, side by side from (x, y); returns where they end."""
-    for name, meaning in entries:
-        line = name.removesuffix("-fill")
-        canvas.rect(x, y - 13, 16, 16, fill=f"{line}-fill" if line in HUES else name, stroke=line)
+def legend(canvas: Canvas, x: float, y: float, entries: Sequence[tuple[str, str]]) -> None:
+    """Squares of some hues with their meaning, side by side from (x, y)."""
+    for hue, meaning in entries:
+        canvas.rect(x, y - 13, 16, 16, fill=f"{hue}-fill", stroke=hue)
         canvas.text(x + 23, y, meaning)
-        x += 23 + text_width(meaning) + gap
-    return x - gap
+        x += 49 + text_width(meaning)

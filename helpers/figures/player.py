@@ -16,13 +16,12 @@ from importlib.resources import files
 import anywidget
 import traitlets
 
-from ..show import render
+from ..show import KeepsHtml, render
 from . import palette
 
 _HERE = files(__package__)
 CSS = palette.css(".figure-player") + _HERE.joinpath("player.css").read_text("utf-8")
 _NO_STEPS = "No steps to show."
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def module(*names: str) -> str:
@@ -30,7 +29,7 @@ def module(*names: str) -> str:
     return "".join(_HERE.joinpath(part).read_text("utf-8") for part in ("figure.js", *names))
 
 
-class Figure(anywidget.AnyWidget):
+class Figure(KeepsHtml, anywidget.AnyWidget):
     """A widget that shows a picture, and stays one where no widget can be shown.
 
     Subclasses set `_esm` and give the pictures of their fallback by `stills`.
@@ -53,12 +52,6 @@ class Figure(anywidget.AnyWidget):
         captions = [caption for _, caption in stills if caption] or ([] if stills else [_NO_STEPS])
         image = _image(picture, self.alt or self.name) if picture else {}
         return str(render("stills.html", captions=captions, **image))
-
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is not None and _WIDGET in bundle[0]:
-            bundle[0]["text/html"] = self._repr_html_()
-        return bundle
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name or self.alt or 'without a name'}>"

@@ -73,13 +73,12 @@ class NaiveReads:
         for events in by_block(run.report).values():
             reads: dict[int, list[tuple[str, int]]] = defaultdict(list)
             for event in events:
-                for touch in event.touches:
+                for thread, index in event.words:
                     if event.kind == "load":
-                        elements = [(event.array, touch.index + w) for w in range(event.words)]
-                        reads[touch.thread] += elements
-                        self.total += len(elements)
+                        reads[thread].append((event.array, index))
+                        self.total += 1
                     else:
-                        self._of[touch.index] += reads.pop(touch.thread, [])
+                        self._of[index] += reads.pop(thread, [])
 
     def share(self, results: set[int], elements: set[tuple[str, int]]) -> int:
         return sum(element in elements for at in results for element in self._of.get(at, ()))

@@ -118,10 +118,9 @@ class _Replay:
             elif event.space == "global":
                 stored += [touch.index for touch in event.touches]
             elif event.kind == "load":
-                for touch in event.touches:
-                    for word in range(event.words):
-                        operands[touch.thread][event.array].append(touch.index + word)
-                        shared_reads += 1
+                for thread, index in event.words:
+                    operands[thread][event.array].append(index)
+                shared_reads += len(event.words)
             else:
                 self._store(event, fresh)
         products = {thread: _pairs(found) for thread, found in operands.items()}
@@ -132,21 +131,18 @@ class _Replay:
         )  # fmt: skip
 
     def _load(self, event: TraceEvent, reads: dict[str, list[int]]) -> None:
-        for touch in event.touches:
-            for word in range(event.words):
-                element = (event.array, touch.index + word)
-                reads[event.array].append(element[1])
-                self.pending[touch.thread].append((event.line, element))
+        for thread, index in event.words:
+            reads[event.array].append(index)
+            self.pending[thread].append((event.line, (event.array, index)))
 
     def _store(self, event: TraceEvent, fresh: dict[str, set[int]]) -> None:
-        for touch in event.touches:
-            for word in range(event.words):
-                source = self._take(touch.thread, event.line)
-                value = 0.0
-                if source is not None:
-                    value = float(self.run.arrays[source[0]].flat[source[1]])
-                self.shared[event.array][touch.index + word] = Held(value, source)
-                fresh[event.array].add(touch.index + word)
+        for thread, index in event.words:
+            source = self._take(thread, event.line)
+            value = 0.0
+            if source is not None:
+                value = float(self.run.arrays[source[0]].flat[source[1]])
+            self.shared[event.array][index] = Held(value, source)
+            fresh[event.array].add(index)
 
     def _take(self, thread: int, line: int) -> Element | None:
         """The element that a thread stores: loaded in the same line, or else the first one left."""

@@ -8,11 +8,11 @@ fails, for nbclient too, with the whole message.
 from __future__ import annotations
 
 import contextlib
-import sys
 import traceback
 from types import ModuleType
 
 from ..gpu import device
+from ..show import shell
 from ..simulator.errors import Headlined
 from .error_panels import panel_of
 
@@ -70,6 +70,4 @@ def render(error: BaseException) -> list[str]:
 
 def _in_notebook() -> bool:
     """Whether IPython runs with a front end that shows HTML."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(shell(), "kernel")

@@ -11,6 +11,7 @@ it and sees text.
 from __future__ import annotations
 
 import functools
+import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["Shows", "render", "sheet"]
+__all__ = ["KeepsHtml", "Shows", "render", "sheet", "shell"]
 
 _HERE = files(__package__)
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 class Shows:
@@ -37,6 +39,22 @@ class Shows:
             if error.name != "jinja2":
                 raise
             return None  # IPython then shows the text
+
+
+class KeepsHtml:
+    """To inherit from before a widget: its HTML stands beside it where no widget can be shown."""
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is not None and _WIDGET in bundle[0]:
+            bundle[0]["text/html"] = self._repr_html_()
+        return bundle
+
+
+def shell():
+    """IPython's shell, if this process runs in one; IPython is not imported for it."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
 
 
 @functools.cache

@@ -391,8 +391,10 @@ def test_a_row_of_lanes_numbers_them_and_sets_off_those_that_are_lit():
     assert lit == ["1", "3"] and canvas.svg().count("stroke-dasharray") == 32
 
 
-def test_legend_says_where_it_ends():
+def test_a_legend_stands_side_by_side():
     canvas = Canvas()
-    end = parts.legend(canvas, 10, 20, [("blue", "read"), ("orange", "written")])
+    parts.legend(canvas, 10, 20, [("blue", "read"), ("orange", "written")])
     assert texts(canvas.svg()) == ["read", "written"]
-    assert 10 + 2 * 23 < end < canvas.width
+    squares = ET.fromstring(canvas.svg()).findall(f"{SVG}rect")
+    first, second = (float(square.get("x")) for square in squares)
+    assert first == 10 and second > 10 + 23 + text_width("read")

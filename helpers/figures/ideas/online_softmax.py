@@ -99,6 +99,8 @@ def online_softmax(scores, values, block: int = 4) -> list[Frame]:
 
 
 class RowFilm:
+    """A row of scores, its weights, and what they add up to, block by block."""
+
     def __init__(self, scores, values, block: int, steps: list[Update]):
         self.scores, self.values, self.block, self.steps = scores, values, block, steps
         self.cell = (min(_CELL[0], _WIDE / len(scores)), _CELL[1])

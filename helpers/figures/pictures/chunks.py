@@ -158,11 +158,7 @@ class PathFilm:
 
     def frame(self, number: int) -> Frame:
         phase = self.phases[number]
-        v = self.verdict
-        canvas = Canvas(
-            height=self.height,
-            label=f"{self.title}: {counted(v.wavefronts, 'wavefront')}, ideal {v.ideal}.",
-        )
+        canvas = Canvas(height=self.height, label=f"{self.title}: {self.verdict.summary}.")
         canvas.text(30, 20, literal(self.title), size=18, bold=True)
         self._lanes(canvas, number)
         grid = self._memory(canvas, phase)
@@ -267,6 +263,5 @@ class PathFilm:
             where = "one bank" if used == 1 else f"{used} banks"
             text = f"{head} in {where}: {worst} wavefronts, one after the other."
         if number == len(self.phases) - 1:
-            v = self.verdict
-            text += f" The access takes {counted(v.wavefronts, 'wavefront')}, ideal {v.ideal}."
+            text += f" The access takes {self.verdict.summary}."
         return text

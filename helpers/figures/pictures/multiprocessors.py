@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+
+import numpy as np
 
 from ..canvas import Canvas, counted
 from ..palette import hue
@@ -24,7 +25,7 @@ def multiprocessors(
     """
     across, cell = -(-count // 6), 15.0
     panel_height = 6 * cell + 30
-    sizes = {name: (_product(grid), _product(block)) for name, (grid, block) in launches.items()}
+    sizes = {name: tuple(int(np.prod(size)) for size in one) for name, one in launches.items()}
     said = {name: _sentence(*size, count, threads_each) for name, size in sizes.items()}
     right = across * cell + 28
     label = "; ".join(f"{name}: {words}" for name, words in said.items())
@@ -55,7 +56,3 @@ def _share(share: float) -> str:
     if share >= 1:
         return f"{share:.1f} times"
     return f"{100 * share:.2g} % of" if share < 0.1 else f"{100 * share:.0f} % of"
-
-
-def _product(extent: int | tuple[int, ...]) -> int:
-    return prod(extent) if isinstance(extent, tuple) else extent

@@ -65,6 +65,8 @@ def register_patch(
 
 
 class PatchFilm:
+    """A thread's loads one by one, and the sums of its patch that they serve."""
+
     def __init__(self, run: SmallRun, thread: int):
         self.thread = thread
         self.N, self.tile = run.sizes["N"], run.defines["TILE"]

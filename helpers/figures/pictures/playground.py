@@ -102,10 +102,8 @@ class Analysis(NamedTuple):
     def summary(self) -> str:
         """Wavefronts, actual and ideal, in a few words."""
         v = self.verdict
-        text = f"{counted(v.wavefronts, 'wavefront')}, ideal {v.ideal}"
-        if v.conflicts:
-            return f"{text}: {counted(v.conflicts, 'bank conflict')}"
-        return f"{text}: no bank conflict"
+        conflicts = counted(v.conflicts, "bank conflict") if v.conflicts else "no bank conflict"
+        return f"{v.summary}: {conflicts}"
 
 
 def analyse(expression: str, width: int = 4, kind: str = "load") -> Analysis:

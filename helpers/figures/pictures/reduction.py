@@ -92,8 +92,7 @@ def stages(run: SmallRun) -> list[Stage]:
     for event in next(iter(by_block(run.report).values())):
         kind, mine = cut[-1] if cut else ("", [])
         if event.space == "global" and event.kind == "load":
-            same = kind in ("local", "write")
-            new = "local"
+            same, new = kind in ("local", "write"), "local"
         elif event.space == "global":
             # Reads that lead to a store of results belong to writing, not to a reduction.
             if kind == "local":
@@ -119,6 +118,8 @@ def stages(run: SmallRun) -> list[Stage]:
 
 
 class TreeFilm:
+    """A row that is reduced, stage by stage: registers, and words of shared memory in a tree."""
+
     def __init__(self, run: SmallRun):
         self.run = run
         self.N, self.threads = run.sizes["N"], run.defines["BLOCK_SIZE"]
@@ -134,18 +135,14 @@ class TreeFilm:
 
     def _owners(self) -> dict[int, int]:
         """Which thread reads each element; where several do, the one that reads the fewest."""
-        readers: dict[int, dict[int, None]] = {}
-        for stage in self.stages:
-            for event in stage.events:
-                if event.array == "S":
-                    for touch in event.touches:
-                        readers.setdefault(touch.index, {})[touch.thread] = None
+        readers: dict[int, list[int]] = {}
         once: dict[int, int] = {}
-        for stage in self.stages[1:]:
-            for event in stage.events:
-                if event.array == "S" and stage.kind in ("local", "write"):
-                    for touch in event.touches:
-                        once.setdefault(touch.index, touch.thread)
+        for number, stage in enumerate(self.stages):
+            touches = [t for event in stage.events if event.array == "S" for t in event.touches]
+            for touch in touches:
+                readers.setdefault(touch.index, []).append(touch.thread)
+                if number and stage.kind in ("local", "write"):
+                    once.setdefault(touch.index, touch.thread)
         return {index: once.get(index, min(found)) for index, found in readers.items()}
 
     # ---------------------------------------------------------------- the steps
@@ -153,8 +150,7 @@ class TreeFilm:
     def frames(self, whole: bool) -> list[Frame]:
         frames: list[Frame] = []
         for stage in self.stages:
-            step = getattr(self, f"_{stage.kind}")
-            frames += step(stage)
+            frames += getattr(self, f"_{stage.kind}")(stage)
             if stage.kind == "read" and not whole:
                 break
         return frames
@@ -171,9 +167,9 @@ class TreeFilm:
                 value = self._term(index) if summing else self.S[index]
                 old = self.registers.get(thread, 0.0 if summing else -math.inf)
                 self.registers[thread] = old + value if summing else max(old, value)
-            first = self._lines(stage, turn)
             self.seen |= set(reads.values())
-            caption = self._local_words(stage, reads, turn, summing, first)
+            line = stage.events[min(turn, len(stage.events) - 1)].line
+            caption = self._local_words(stage, reads, turn, summing, line)
             frames.append(self._frame(caption, [(i, t) for t, i in reads.items()]))
         return frames
 
@@ -205,11 +201,6 @@ class TreeFilm:
         if readers == self.threads:
             return "Each thread reads"
         return "1 thread reads" if readers == 1 else f"{readers} threads each read"
-
-    @staticmethod
-    def _lines(stage: Stage, turn: int) -> int:
-        lines = [event.line for event in stage.events]
-        return lines[min(turn, len(lines) - 1)]
 
     def _share(self, stage: Stage) -> list[Frame]:
         came = {touch.index: [touch.thread] for e in stage.events for touch in e.touches}

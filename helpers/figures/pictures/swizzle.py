@@ -125,6 +125,8 @@ def swizzle_frames(SIZE: int = 4, SWIZZLE: str = "XOR", ELEMENT: str = "float") 
 
 
 class TurnFilm:
+    """A matrix on its way through shared memory, in by rows and out by columns."""
+
     def __init__(self, turn: Turn):
         self.turn, self.size = turn, turn.size
         self.cell = 46 if self.size <= 4 else 29
