@@ -35,9 +35,7 @@ SAME_NAME_LEFT: set[str] = {
 LATE_LEFT: dict[str, int] = {
     "bench/work.py": 4,
 }
-LONG_LEFT: set[str] = {
-    "simulator/launch.py:launch",
-}
+LONG_LEFT: set[str] = set()
 CIRCLES_LEFT: set[tuple[str, str]] = set()
 
 

@@ -38,7 +38,9 @@ import helpers.simulator.compile.signature
 import helpers.simulator, helpers.kernels.source, helpers.standin, helpers.measure.timing
 import sys
 from importlib.util import find_spec
-assert find_spec("ipywidgets") is None and find_spec("IPython") is None
+assert all(find_spec(name) is None for name in ("ipywidgets", "IPython", "jinja2"))
+listing = helpers.kernels.load_kernel("02_naive.cu", "softmax").show()
+assert listing._repr_html_() is None and "softmax" in repr(listing)
 print(len(sys.modules))
 """
 # As nbconvert's command and JupyterLab's menu do, with a made-up notebook.
