@@ -73,9 +73,10 @@ def render(template: str, **values) -> Markup:
     Raises:
         ModuleNotFoundError: there is no Jinja2.
     """
+    text = _environment().get_template(template).render(values)
     from markupsafe import Markup  # late: it comes with Jinja2
 
-    return Markup(_environment().get_template(template).render(values).strip())
+    return Markup(text.strip())
 
 
 @functools.cache
