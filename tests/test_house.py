@@ -32,9 +32,7 @@ SAME_NAME_LEFT: set[str] = {
     "Refused",
     "Step",
 }
-LATE_LEFT: dict[str, int] = {
-    "bench/work.py": 4,
-}
+LATE_LEFT: dict[str, int] = {}
 LONG_LEFT: set[str] = set()
 CIRCLES_LEFT: set[tuple[str, str]] = set()
 

@@ -7,9 +7,10 @@ Nothing here needs a notebook but `view`, which `bench` loads.
 
 from __future__ import annotations
 
+from ..problem.problem import Problem
 from .entry import bench, sweep, sweep_results
 from .result import Result
 from .session import Session
-from .subject import Control, Launch, Refused
+from .subject import Control
 
-__all__ = ["Control", "Launch", "Refused", "Result", "Session", "bench", "sweep", "sweep_results"]
+__all__ = ["Control", "Problem", "Result", "Session", "bench", "sweep", "sweep_results"]

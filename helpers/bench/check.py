@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..panels.difference import ELEMENT, difference
+from ..panels.difference import difference
 from ..panels.numbers import power, short
-from ..panels.poison import poison
 from ..problem.attention import relative_error
 
-__all__ = ["Check", "compare", "poison", "power"]
+__all__ = ["Check", "compare"]
 
 # Patterns that rows and columns do not tell already.
 _TELLING = (
@@ -97,29 +96,21 @@ def compare(name: str, result: np.ndarray, expected: np.ndarray, tolerance: floa
         ValueError: the shapes differ, or there are no elements.
     """
     error = relative_error(result, expected)
-    got, want = np.asarray(result, np.float64), np.asarray(expected, np.float64)
-    unwritten = np.isnan(got) & ~np.isnan(want)
-    limit = ELEMENT * tolerance * float(np.abs(want).max())
-    with np.errstate(invalid="ignore"):
-        distance = np.where(np.isfinite(got), np.abs(got - want), np.inf)
-    wrong = distance > limit
-    right = error <= tolerance and not wrong.any()
-    where = worst = ()
-    found = None if right else difference(result, expected, tolerance, name)
-    if wrong.any():
-        where = tuple((int(axis.min()), int(axis.max())) for axis in np.nonzero(wrong))
-        worst = tuple(int(i) for i in np.unravel_index(int(distance.argmax()), distance.shape))
+    found = difference(result, expected, tolerance, name)
+    if found is None:
+        return Check(name, True, error, tolerance, 0, 0, result.size)
+    worst = () if not found.wrong else found.at if found.far else found.first
     return Check(
         name,
-        bool(right),
-        float(error),
-        float(tolerance),
-        int(wrong.sum()),
-        int(unwritten.sum()),
-        int(got.size),
-        where,
+        False,
+        found.error,
+        tolerance,
+        found.wrong,
+        found.unwritten,
+        found.total,
+        found.where,
         worst,
-        float(got[worst]) if worst else 0.0,
-        float(want[worst]) if worst else 0.0,
-        found.pattern if found is not None and found.kind in _TELLING else "",
+        float(result[worst]) if worst else 0.0,
+        float(expected[worst]) if worst else 0.0,
+        found.pattern if found.kind in _TELLING else "",
     )

@@ -6,33 +6,29 @@
     bench("03_tiled.cu", "scaled_dot_product")       # one kernel of it
     bench("00_vector_add.cu", problem=add, n=[20, 1000], block=[64, 256])   # any other kernel
 
-where `add(k, n=1000, block=256)` returns a `Launch`: geometry, arguments by name, and what the
-arrays should hold afterwards. `sweep` runs the settings one after the other and gives plain data.
+where `add(k, n=1000, block=256)` returns `Problem.of(k, grid, block, args, expected)`: geometry,
+arguments by name, and what the arrays should hold afterwards. `sweep` runs the settings one after
+the other and gives plain data.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..kernels.source import KernelError, Value
-from ..problem.ladder import Rung
 from .result import Result
-from .session import Session
-from .subject import Control, Launch, Refused, Subject, subject_of
+from .subject import Pose, Subject, Target, subject_of
 from .work import controls_of, work
 
-__all__ = ["Control", "Launch", "Refused", "Result", "Session", "bench", "sweep"]
-
-Target = Rung | str | os.PathLike
+__all__ = ["bench", "sweep"]
 
 
 def bench(
     target: Target,
     entry: str | None = None,
-    problem: Callable[..., Launch] | None = None,
+    problem: Pose | None = None,
     *,
     start: Mapping[str, Value] | None = None,
     **sizes: Any,
@@ -40,13 +36,13 @@ def bench(
     """A bench to show at the end of a notebook's cell.
 
     Args:
-        target: a rung or its name, or a .cu file.
+        target: a rung or its name, a .cu file, or a kernel out of one at the values it has.
         entry: one kernel of it; otherwise all of a rung, or the one of a file.
-        problem: for a file that no rung has: `problem(k, **sizes)` returns a `Launch`. A ValueError
-            from it says, in one sentence, why a setting cannot run.
+        problem: for a file that no rung has: `problem(k, **sizes)` returns a `Problem`. A
+            ValueError from it says, in one sentence, why a setting cannot run.
         start: settings that differ from the defaults, such as `{"TILE": 32, "N": 256}`.
-        **sizes: choices of the problem's sizes by name (`N` and `d` of a rung); `timed`, choices of
-            N, or of one size by its name, at which a GPU is timed; `kernels_dir` as for
+        **sizes: choices of the problem's sizes by name (`N` and `d` of a rung in fp32); `timed`,
+            choices of N, or of one size by its name, at which a GPU is timed; `kernels_dir` as for
             `load_kernel`.
 
     Raises:
@@ -62,7 +58,7 @@ def sweep(
     target: Target,
     choices: Mapping[str, Sequence[Value]] | None = None,
     entry: str | None = None,
-    problem: Callable[..., Launch] | None = None,
+    problem: Pose | None = None,
     *,
     start: Mapping[str, Value] | None = None,
     progress: Callable[[int, int, str], None] | None = None,

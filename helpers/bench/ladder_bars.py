@@ -11,7 +11,7 @@ from ..measure.ladder_times import D, bars
 from ..measure.recorded import Recording
 from ..measure.tables import milliseconds
 from ..problem.attention import make_inputs
-from ..problem.ladder import LADDER
+from ..problem.ladder import ladder
 from ..show import render
 from .result import Result
 
@@ -130,9 +130,9 @@ class Ladder:
     @property
     def _rivals(self) -> list[str]:
         """What else was recorded, such as a library's own; the last rung is compared with it."""
-        if self._rung != LADDER[-1].name:
+        if self._rung != ladder("fp32")[-1].name:
             return []
-        known = {*self._bars, *(rung.name for rung in LADDER)}
+        known = {*self._bars, *(rung.name for rung in ladder("fp32"))}
         return [name for name in self._recorded if name not in known]
 
     def _note(self, result: Result) -> str:

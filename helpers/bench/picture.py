@@ -26,27 +26,22 @@ _LEFT = 20
 _WARP = 0  # whose accesses are drawn
 
 
-def picture(report: Report, rung: str = "", settings: Mapping[str, Any] | None = None) -> str:
+def picture(
+    report: Report, draws: Sequence[str] = (), settings: Mapping[str, Any] | None = None
+) -> str:
     """A picture of a run as SVG text; empty where its trace shows nothing, or is not there.
 
     Args:
         report: of a counted run.
-        rung: name of the ladder's rung that it belongs to, which says what to look at.
+        draws: what to look at, the first that there is: see `helpers.problem.rungs.Rung`.
         settings: N and d of a rung.
     """
     sizes = dict(settings or {})
-    wanted: list[Callable] = {
-        "naive": [_sectors],
-        "tiled": [_reads, _tree],
-        "reduction": [_tree, _reads],
-        "coarsened": [_reads, _tree],
-        "coalesced": [_sectors_and_banks],
-    }.get(rung, [])
     try:
         trace = list(report.of_block())
     except SimulatorError:
         return ""  # a large run keeps no trace
-    for draw in (*wanted, _banks, _sectors):
+    for draw in (*map(_PICTURES.__getitem__, draws), _banks, _sectors):
         canvas = Canvas(height=HEIGHT)
         label = draw(canvas, report, trace, sizes)
         if label:
@@ -303,3 +298,11 @@ def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: BankVerdict) -
         canvas.text(x + (bank + 0.5) * pitch, ground + 17, str(bank), anchor="middle",
                     mono=True, fill="muted")  # fmt: skip
     return f"{name}: {text}{wide}."
+
+
+_PICTURES: dict[str, Callable[..., str]] = {
+    "reads": _reads,
+    "tree": _tree,
+    "sectors": _sectors,
+    "sectors and banks": _sectors_and_banks,
+}

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..kernels.source import KernelError, Value
-from .refusal import refusal
 from .result import Result
 from .subject import Control, Settings, Subject
 from .work import controls_of, work
@@ -262,7 +261,7 @@ class Session:
                 if choice == self.settings[control.name]:
                     continue
                 yield ""
-                reason = refusal(self.subject, {**self.settings, control.name: choice})
+                reason = self.subject.refusal({**self.settings, control.name: choice})
                 if reason:
                     refused[control.name, choice] = reason
         if refused != self.refused:

@@ -9,6 +9,7 @@ import traitlets
 
 from ..figures import palette
 from ..kernels.source import KernelError, Value
+from ..problem.ladder import rung
 from ..show import KeepsHtml, sheet
 from . import html as bench_html
 from .ladder_bars import Ladder
@@ -24,9 +25,9 @@ CSS = sheet() + palette.css(".kernel-bench") + _HERE.joinpath("bench.css").read_
 
 def pictures(result: Result) -> dict[str, str]:
     """A picture of what each kernel of a result did, as SVG by the kernel's name."""
+    draws = rung(result.rung).draws if result.rung else ()
     return {
-        entry: picture(report, result.rung or "", result.settings)
-        for entry, report in result.reports.items()
+        entry: picture(report, draws, result.settings) for entry, report in result.reports.items()
     }
 
 
@@ -59,9 +60,10 @@ class Bench(KeepsHtml, anywidget.AnyWidget):
         sync=True
     )
 
+    _open = False
+
     def __init__(self, subject: Subject, start: Settings | None = None, loop=None, **options):
         self._ladder = Ladder(subject.rung)
-        self._open = False
         self._loop = running_loop() if loop is None else loop
         self._session = Session(
             subject, self._loop, self._push, start=start, idle=self._ladder.measure
@@ -144,7 +146,8 @@ class Bench(KeepsHtml, anywidget.AnyWidget):
                 self.ladder = self._ladder.data(session.result)
 
     def close(self) -> None:
-        self._session.close()
+        if self._open:  # a bench that could not be made is closed as well, by its end
+            self._session.close()
         super().close()
 
     def _repr_html_(self) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..kernels.source import KernelError, Value
+from ..gpu import device
+from ..kernels.launches import Launch
+from ..kernels.source import CannotRun, KernelError, Value
 from ..measure import timing
+from ..problem.problem import Problem
 from ..simulator.errors import SimulatorError
 from ..simulator.launch_rules import is_array
-from .check import Check, compare, poison
+from .check import Check, compare
 from .result import SIMULATOR, KernelRun, Result
-from .subject import Control, Launch, Refused, Settings, Subject
+from .subject import Control, Settings, Subject
 
 # Elements of the largest array up to which float64 on the host is quick, and sums in fp32 are short
 # enough for the tolerance. Above it, a timed result is only searched for elements never written.
@@ -39,15 +42,15 @@ def work(
     run = _Run(subject, dict(settings))
     try:
         yield "reading the kernels"
-        launches = subject.launches(settings)
-        yield from run.compile(launches)
-        yield from run.count(launches)
-        if not run.wrong and _is_gpu():
+        problem = subject.problem(settings)
+        yield from run.compile(problem)
+        yield from run.count(problem)
+        if not run.wrong and device.is_gpu:
             run.on_gpu = True
-            yield from run.check_on_gpu(launches)
+            yield from run.check_on_gpu(problem)
             if time and not run.wrong:
                 yield from run.time()
-    except Refused as error:
+    except CannotRun as error:
         return run.result("refused", str(error))
     except (KernelError, SimulatorError) as error:
         return run.failed(error)
@@ -74,30 +77,24 @@ class _Run:
     def wrong(self) -> list[Check]:
         return [check for kernel in self.kernels for check in kernel.checks if not check.right]
 
-    def compile(self, launches: list[Launch]) -> Generator[str, None, None]:
-        for launch in launches:
+    def compile(self, problem: Problem) -> Generator[str, None, None]:
+        for launch in problem.launches:
             yield f"compiling {launch.kernel.entry}"
             self.current = launch
             if reason := launch.refusal():
-                raise Refused(reason)
+                raise CannotRun(reason)
         self.current = None
 
-    def count(self, launches: list[Launch]) -> Generator[str, None, None]:
-        arrays = _Copies(np)
-        for launch in launches:
+    def count(self, problem: Problem) -> Generator[str, None, None]:
+        self.current = problem.launches[0]
+        prepared = problem.prepare()
+        for launch in prepared.launches:
             kernel = launch.kernel
             yield f"running and counting {kernel.entry}"
             self.current = launch
-            bound = launch.on(arrays.of)
-            for name in launch.expected:
-                poison(arrays.of(launch.args[name]))
             with contextlib.redirect_stdout(self.printed):
-                report = bound.simulate(copy=False, progress=False).report
+                report = launch.simulate(copy=False, progress=False).report
             self.reports[kernel.entry] = report
-            checks = tuple(
-                compare(name, arrays.of(launch.args[name]), _values(expected), launch.tolerance)
-                for name, expected in launch.expected.items()
-            )
             self.kernels.append(
                 replace(
                     _described(launch),
@@ -108,65 +105,41 @@ class _Run:
                         if line is not None
                     },
                     segments=_segments(kernel, report.by_line),
-                    checks=checks,
+                    checks=tuple(_checks(problem, launch, prepared.arrays)),
                 )
             )
         self.current = None
 
-    def check_on_gpu(self, launches: list[Launch]) -> Generator[str, None, None]:
-        from .. import cp
-        from ..gpu import device
-
+    def check_on_gpu(self, problem: Problem) -> Generator[str, None, None]:
         yield "running on the GPU"
         self.device = device.name()
-        arrays = _Copies(cp)
-        for n, launch in enumerate(launches):
+        prepared = problem.prepare(device.cp)
+        for n, launch in enumerate(prepared.launches):
             self.current = launch
-            _launch(launch, arrays)()
-            checks = tuple(
-                compare(
-                    name,
-                    cp.asnumpy(arrays.of(launch.args[name])),
-                    _values(expected),
-                    launch.tolerance,
-                )
-                for name, expected in launch.expected.items()
-            )
+            launch.run()
             # The GPU's own result is what counts on a GPU.
+            checks = tuple(_checks(problem, launch, prepared.arrays, device.cp.asnumpy))
             self.kernels[n] = replace(self.kernels[n], checks=checks)
         self.current = None
 
     def time(self) -> Generator[str, None, None]:
-        from .. import cp
-
         size = self.subject.timed
-        settings = dict(self.settings)
-        if size is not None:
-            settings[size.of] = settings[size.name]
-            self.timed = {size.of: settings[size.name]}
-        else:
-            self.timed = {}
-        launches = self.subject.launches(settings)
-        arrays = _Copies(cp)
-        largest = max(
-            (v.size for launch in launches for v in launch.args.values() if is_array(v)), default=0
-        )
-        for n, launch in enumerate(launches):
+        self.timed = {} if size is None else {size.of: self.settings[size.name]}
+        problem = self.subject.problem(self.settings | self.timed)
+        prepared = problem.prepare(device.cp)
+        largest = max((v.size for v in problem.inputs.values() if is_array(v)), default=0)
+        for n, launch in enumerate(prepared.launches):
             yield f"timing {launch.kernel.entry}"
             self.current = launch
-            call = _launch(launch, arrays)
-            milliseconds = timing.measure(call)
-            checks = self.kernels[n].checks
-            for name, expected in launch.expected.items():
-                array = arrays.of(launch.args[name])
-                if largest <= _LARGEST_REFERENCE:
-                    got = cp.asnumpy(array)
-                    checks += (compare(name, got, _values(expected), launch.tolerance),)
-                elif unwritten := int((array != array).sum()):
-                    size, bound = int(array.size), launch.tolerance
-                    checks += (Check(name, False, math.inf, bound, unwritten, unwritten, size),)
+            milliseconds = timing.measure(launch.run)
+            if largest <= _LARGEST_REFERENCE:
+                found = _checks(problem, launch, prepared.arrays, device.cp.asnumpy)
+            else:
+                found = _unwritten(problem, launch, prepared.arrays)
             self.kernels[n] = replace(
-                self.kernels[n], milliseconds=milliseconds, checks=_worst_of(checks)
+                self.kernels[n],
+                milliseconds=milliseconds,
+                checks=_worst_of((*self.kernels[n].checks, *found)),
             )
         self.current = None
 
@@ -192,7 +165,7 @@ class _Run:
     def failed(self, error: Exception) -> Result:
         """The result of an error in the kernel at hand."""
         line = getattr(error, "line", None)
-        if self.current is not None and self.current.kernel is not None:
+        if self.current is not None:
             run = _described(self.current)
             lines = len(run.source.rstrip("\n").split("\n"))
             if line is not None and 1 <= line <= lines:
@@ -201,37 +174,22 @@ class _Run:
         return self.result("error", str(error).split("\n\nNVRTC's log:")[0])
 
 
-class _Copies:
-    """A copy of each array of a problem, on the host or the device, the same for all launches."""
-
-    def __init__(self, module):
-        self._module = module
-        self._made: dict[int, tuple[np.ndarray, Any]] = {}
-
-    def of(self, value):
-        if not isinstance(value, np.ndarray):
-            return value
-        if id(value) not in self._made:  # the original is kept, so that its id stays its own
-            self._made[id(value)] = value, self._module.array(value)
-        return self._made[id(value)][1]
-
-    def unset(self, value: np.ndarray):
-        """The copy of an array that will be written, poisoned, without copying it first."""
-        if id(value) not in self._made:
-            made = self._module.empty(value.shape, value.dtype)
-            self._made[id(value)] = value, made
-        copy = self._made[id(value)][1]
-        host = np.empty(1, value.dtype)
-        poison(host)
-        copy[...] = host[0]
-        return copy
+def _checks(
+    problem: Problem, launch: Launch, arrays: Mapping[str, Any], on_host=np.asarray
+) -> Iterator[Check]:
+    """What the arrays that a launch has written are worth."""
+    for name in problem.outputs(launch):
+        got = on_host(arrays[name])
+        yield compare(name, got, problem.exact(name), problem.tolerance)
 
 
-def _launch(launch: Launch, arrays: _Copies):
-    """A function that launches on the device; the arrays that it writes are poisoned now."""
-    for name in launch.expected:
-        arrays.unset(launch.args[name])
-    return launch.on(arrays.of).run
+def _unwritten(problem: Problem, launch: Launch, arrays: Mapping[str, Any]) -> Iterator[Check]:
+    """The arrays of a large problem that have elements which nobody wrote."""
+    for name in problem.outputs(launch):
+        array = arrays[name]
+        if missing := int((array != array).sum()):
+            size, bound = int(array.size), problem.tolerance
+            yield Check(name, False, math.inf, bound, missing, missing, size)
 
 
 def _worst_of(checks: tuple[Check, ...]) -> tuple[Check, ...]:
@@ -250,16 +208,12 @@ def _described(launch: Launch) -> KernelRun:
     static = 0
     with contextlib.suppress(SimulatorError):
         static = kernel.static_shared
-    grid, block = (
-        tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        for shape in (launch.grid, launch.block)
-    )
     return KernelRun(
         kernel.file.name,
         kernel.entry,
         {name: parameter.value for name, parameter in kernel.parameters.items()},
-        tuple(map(int, grid)),
-        tuple(map(int, block)),
+        launch.grid,
+        launch.block,
         static + launch.shared_mem,
         kernel.source,
         _segments(kernel, ()),
@@ -287,17 +241,7 @@ def _occurring(counters: Mapping[str, int]) -> dict[str, int]:
     return {name: int(count) for name, count in counters.items() if count}
 
 
-def _values(expected) -> np.ndarray:
-    return expected() if callable(expected) else expected
-
-
-def _is_gpu() -> bool:
-    from ..gpu import device
-
-    return device.is_gpu
-
-
 def controls_of(subject: Subject) -> tuple[Control, ...]:
     """The subject's controls, with the size for times where there is a GPU to time."""
-    timed = (subject.timed,) if subject.timed is not None and _is_gpu() else ()
+    timed = (subject.timed,) if subject.timed is not None and device.is_gpu else ()
     return (*subject.controls(), *timed)

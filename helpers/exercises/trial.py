@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..kernels.kernel import Kernel
 from ..kernels.launches import Launch, refusal
 from ..measure import timing
 from ..panels.difference import Difference, difference
-from ..panels.poison import poison
+from ..problem.problem import Problem
 from ..simulator.limits import SIMULATED
 from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise
@@ -48,33 +49,33 @@ def simulate(
         quiet: swallow what the kernel prints.
         **options: for `simulator.launch`.
     """
-    inputs, expected = _problem(exercise, tuple(case.items()))
-    values = _poisoned(inputs, expected)
-    launch = _launch(exercise, case, kernel, values)
+    problem = _problem(exercise, case, kernel)
+    prepared = problem.prepare()
     slower = 1 if options.get("schedule", "lockstep") == "lockstep" else _MORE_STEPS
     with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
-        report, _ = launch.simulate(
+        report, _ = prepared.launches[0].simulate(
             copy=False, max_steps=exercise.max_steps * slower, progress=False, **options
         )
     changed = next(
         (
             name
-            for name, value in inputs.items()
+            for name, value in problem.inputs.items()
             if isinstance(value, np.ndarray)
-            and name not in expected
-            and value.tobytes() != values[name].tobytes()
+            and name not in problem.expected
+            and value.tobytes() != prepared.arrays[name].tobytes()
         ),
         "",
     )
-    return Outcome(report, _wrong(exercise, kernel, values, expected), changed)
+    return Outcome(report, _wrong(problem, kernel, prepared.arrays), changed)
 
 
-def _wrong(exercise: Exercise, kernel: Kernel, values, expected) -> Difference | None:
+def _wrong(problem: Problem, kernel: Kernel, arrays: Mapping[str, Any]) -> Difference | None:
     """The first output that is not right."""
     tile = kernel.parameters.get("TILE")
-    for name, want in expected.items():
+    for name in problem.expected:
+        want = problem.exact(name)
         edge = tile.value if tile is not None and want.ndim == 2 else None
-        found = difference(values[name], want, exercise.tolerance, name=name, tile=edge)
+        found = difference(arrays[name], want, problem.tolerance, name=name, tile=edge)
         if found is not None:
             return found
     return None
@@ -82,43 +83,29 @@ def _wrong(exercise: Exercise, kernel: Kernel, values, expected) -> Difference |
 
 def wrong_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> Difference | None:
     """Run a case on the GPU; the first output that is not right, or None."""
-    _, expected = _problem(exercise, tuple(case.items()))
-    launch = _on_gpu(exercise, case, kernel)
-    launch.run()
-    values = dict(zip(exercise.arguments(case), launch.args, strict=True))
-    host = {name: device.cp.asnumpy(values[name]) for name in expected}
-    return _wrong(exercise, kernel, host, expected)
+    problem = _problem(exercise, case, kernel)
+    prepared = problem.prepare(device.cp)
+    prepared.run()
+    host = {name: device.cp.asnumpy(prepared.arrays[name]) for name in problem.expected}
+    return _wrong(problem, kernel, host)
 
 
 def time_on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> float:
     """Milliseconds of a launch on the GPU."""
-    return timing.measure(_on_gpu(exercise, case, kernel).run)
+    return timing.measure(_problem(exercise, case, kernel).prepare(device.cp).run)
 
 
-def _on_gpu(exercise: Exercise, case: Case, kernel: Kernel) -> Launch:
-    """A launch of the case, its arguments on the device, the outputs poisoned."""
-    values = {
-        name: device.cp.asarray(value) if isinstance(value, np.ndarray) else value
-        for name, value in _poisoned(exercise.arguments(case), exercise.outputs).items()
-    }
-    return _launch(exercise, case, kernel, values)
-
-
-def _launch(exercise: Exercise, case: Case, kernel: Kernel, values: dict[str, Any]) -> Launch:
-    """A launch of the case; the answer may call its arguments otherwise, in the same order."""
+def _problem(exercise: Exercise, case: Case, kernel: Kernel) -> Problem:
+    """The problem of a case; the answer may call its arguments otherwise, in the same order."""
     grid, block, shared = exercise.launch(case, kernel)
-    return Launch.of(kernel, grid, block, tuple(values.values()), shared)
-
-
-def _poisoned(inputs: dict[str, Any], outputs) -> dict[str, Any]:
-    """Copies of the arguments, full of NaN where the kernel is to write."""
-    values = {
-        name: value.copy() if isinstance(value, np.ndarray) else value
-        for name, value in inputs.items()
-    }
-    for name in outputs:
-        poison(values[name])
-    return values
+    key = tuple(case.items())
+    return Problem(
+        (Launch.of(kernel, grid, block, None, shared),),
+        _inputs(exercise, key),
+        {name: lambda name=name: _exact(exercise, key)[name] for name in exercise.outputs},
+        exercise.tolerance,
+        tuple(_inputs(exercise, key)),
+    )
 
 
 class Kept(io.StringIO):
@@ -183,10 +170,15 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _problem(exercise: Exercise, case: tuple) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Arguments of a case, and what each output should hold."""
-    inputs = exercise.arguments(dict(case))
-    return inputs, exercise.expected(inputs)
+def _inputs(exercise: Exercise, case: tuple) -> dict[str, Any]:
+    """Arguments of a case."""
+    return exercise.arguments(dict(case))
+
+
+@functools.lru_cache(maxsize=64)
+def _exact(exercise: Exercise, case: tuple) -> dict[str, np.ndarray]:
+    """What each output of a case should hold."""
+    return exercise.expected(_inputs(exercise, case))
 
 
 @functools.lru_cache(maxsize=64)

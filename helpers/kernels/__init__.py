@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from .kernel import KERNELS, Kernel, load_kernel
 from .launches import Launch
-from .source import KernelError, Parameter
+from .source import CannotRun, KernelError, Parameter
 
-__all__ = ["KERNELS", "Kernel", "KernelError", "Launch", "Parameter", "load_kernel"]
+__all__ = ["KERNELS", "CannotRun", "Kernel", "KernelError", "Launch", "Parameter", "load_kernel"]

@@ -10,16 +10,16 @@ from ..simulator import launch_rules
 from ..simulator.compile.signature import Argument
 from ..simulator.launch_rules import Shape, check_array, check_number, is_array, kind_of
 from ..simulator.limits import SIMULATED
-from .source import KernelError
+from .source import CannotRun, KernelError
 
 
 def launch_shape(kernel: str, grid, block) -> tuple[Shape, Shape]:
     """Return grid and block as three integers each.
 
     Raises:
-        KernelError: if one is not an integer or 1 to 3 positive ones, or exceeds a limit.
+        CannotRun: if one is not an integer or 1 to 3 positive ones, or exceeds a limit.
     """
-    return launch_rules.launch_shape(kernel, grid, block, KernelError)
+    return launch_rules.launch_shape(kernel, grid, block, CannotRun)
 
 
 def shared_memory(
@@ -28,7 +28,7 @@ def shared_memory(
     """Return the bytes of dynamic shared memory as an int.
 
     Raises:
-        KernelError: if it is no number of bytes or, with the kernel's `static` bytes, exceeds
+        CannotRun: if it is no number of bytes or, with the kernel's `static` bytes, exceeds
             `limit`.
     """
     try:
@@ -36,10 +36,10 @@ def shared_memory(
     except TypeError:
         size = -1
     if size < 0:
-        raise KernelError(f"{kernel}: shared_mem is a number of bytes, not {dynamic!r}.")
+        raise CannotRun(f"{kernel}: shared_mem is a number of bytes, not {dynamic!r}.")
     if size + static > limit:
         beside = f" beside the {static:,} that it declares" if static else ""
-        raise KernelError(
+        raise CannotRun(
             f"{kernel}: {size:,} bytes of dynamic shared memory{beside} are more than the "
             f"{limit:,} that a block can have; use smaller tiles."
         )

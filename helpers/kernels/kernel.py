@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import operator
 import os
 import re
@@ -28,8 +29,8 @@ from .launches import Launch
 from .listing import Listing, listing
 from .lookup import find_file, find_function, name_of, set_parameters
 from .source import (
-    Function,
     KernelError,
+    KernelFunction,
     Parameter,
     Value,
     expand_includes,
@@ -76,6 +77,21 @@ def load_kernel(
     return Kernel(path, source, code, function, declared)
 
 
+def cached_kernel(path: Path, entry: str | None = None, **values: Value) -> Kernel:
+    """As `load_kernel`; the same object again while the file is the same.
+
+    Raises:
+        KernelError: as for `load_kernel`.
+        OSError: there is no such file.
+    """
+    return _cached(path, path.stat().st_mtime_ns, entry, tuple(values.items()))
+
+
+@functools.lru_cache(512)
+def _cached(path: Path, changed: int, entry: str | None, values: tuple) -> Kernel:
+    return load_kernel(path, entry, **dict(values))
+
+
 class Kernel:
     """A kernel with its parameters set: call it to launch it.
 
@@ -95,7 +111,7 @@ class Kernel:
         file: Path,
         source: str,
         code: str,
-        function: Function,
+        function: KernelFunction,
         declared: Mapping[str, Parameter],
     ):
         self.file = file

@@ -27,7 +27,7 @@ from ..simulator.launch_rules import Shape, check_promise
 from ..simulator.limits import SIMULATED
 from ..simulator.observe.report import Report
 from .arguments import checked, launch_shape, shared_memory
-from .source import KernelError
+from .source import CannotRun, KernelError
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -79,7 +79,8 @@ class Launch:
             on_device: take arrays of `cp` alone, such as `run` needs.
 
         Raises:
-            KernelError: an argument does not fit the signature, or the launch the hardware.
+            KernelError: an argument does not fit the signature; or, as `CannotRun`, the launch does
+                not fit the hardware.
         """
         grid, block = launch_shape(kernel.entry, grid, block)
         if isinstance(args, Mapping):
@@ -162,8 +163,8 @@ class Launch:
                     f"can declare at most {SIMULATED.shared:,}; use smaller tiles."
                 )
             shared_memory(k.entry, self.shared_mem, static)
-            check_promise(k.entry, self.block, k.most_threads, KernelError)
-        except KernelError as error:
+            check_promise(k.entry, self.block, k.most_threads, CannotRun)
+        except CannotRun as error:
             return str(error)
         except SimulatorError as error:
             found = _REFUSED_BY_SOURCE.search(str(error))
@@ -218,7 +219,7 @@ def refusal(kernel: Kernel, grid, block, shared_mem: int = 0) -> str | None:
     """
     try:
         return Launch.of(kernel, grid, block, None, shared_mem).refusal()
-    except KernelError as error:
+    except CannotRun as error:
         return str(error)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .source import Function, KernelError, Parameter, Value
+from .source import KernelError, KernelFunction, Parameter, Value
 
 
 def name_of(what: str, given) -> str:
@@ -38,7 +38,7 @@ def find_file(file: str | os.PathLike, folder: Path) -> Path:
     raise KernelError(f"There is no kernel file {name} in {folder.name}: {listed}.{asked}")
 
 
-def find_function(found: dict[str, Function], entry: str | None, file: str) -> Function:
+def find_function(found: dict[str, KernelFunction], entry: str | None, file: str) -> KernelFunction:
     """The kernel named `entry` of those found in a file, or the only one.
 
     Raises:

@@ -30,6 +30,10 @@ class KernelError(Headlined, ValueError):
     """A kernel file, a parameter or a launch that cannot work; the message says what to do."""
 
 
+class CannotRun(KernelError):
+    """Settings that do not go together, or a launch that no hardware takes."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a kernel file, declared in it as
@@ -52,7 +56,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class KernelFunction:
     """A `__global__` function: lines (of its own file) and text of its parameter list.
 
     `first` is the line of its leading comment, `start` that of its first word, `last` that of
@@ -231,7 +235,7 @@ def _value(text: str) -> Value:
     return " ".join(text.split())
 
 
-def kernel_functions(source: str, file: str) -> dict[str, Function]:
+def kernel_functions(source: str, file: str) -> dict[str, KernelFunction]:
     """Find the `__global__` functions that `source` defines, by name, in order.
 
     Raises:
@@ -240,7 +244,7 @@ def kernel_functions(source: str, file: str) -> dict[str, Function]:
     code = _without_directives(mask(source))
     starts = [0, *(m.end() for m in re.finditer("\n", source))]
     external = _extern_c_blocks(source, code)
-    found: dict[str, Function] = {}
+    found: dict[str, KernelFunction] = {}
     for match in re.finditer(r"\b__global__\b", code):
         head = _name_and_parameters(code, match.end())
         if head is None:
@@ -255,7 +259,7 @@ def kernel_functions(source: str, file: str) -> dict[str, Function]:
         begin += len(prefix) - len(prefix.lstrip())
         end = _matching(code, brace.end() - 1)
         direct = re.search(r'\bextern\s*"C"', before) is not None
-        function = Function(
+        function = KernelFunction(
             name=name,
             parameters=code[opening + 1 : closing],
             extern_c=direct or any(a < match.start() < b for a, b in external),

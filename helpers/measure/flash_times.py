@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from ..gpu import device
-from ..problem.flash import FLASH
 from ..problem.flash_inputs import flops, make_inputs
+from ..problem.ladder import ladder, rung
 from . import timing
 from .recorded import Shape, load_flash
 from .times import Cell, Source, Times, recorded_source
@@ -40,19 +40,17 @@ def flash_times(
     Without a GPU nothing is launched, and the recorded ones stand alone.
 
     Args:
-        upto: name of the last rung of `helpers.problem.flash.FLASH` to show.
+        upto: name of the last rung to show.
         shape: batch, heads, n and d.
         samples: how many of each to take.
         variants: recorded variants to show as well, by their names there.
 
     Raises:
-        ValueError: there is no such rung.
+        KernelError: there is no such rung.
     """
-    names = [rung.name for rung in FLASH]
-    if upto not in names:
-        raise ValueError(f"There is no rung {upto!r}; there are {', '.join(names)}.")
-    rungs = FLASH[: names.index(upto) + 1]
-    shown = [*(_short(rung.name) for rung in rungs), *variants, *RIVALS]
+    rungs = ladder("flash")
+    rungs = rungs[: rungs.index(rung(upto, "flash")) + 1]
+    shown = [*(_short(one.name) for one in rungs), *variants, *RIVALS]
     recording, measured, notes = load_flash(), None, []
     recorded = _at(shape, recorded_source(recording, names=shown))
     if device.is_gpu:
@@ -97,7 +95,7 @@ def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], lis
     """What to time by name, and sentences about what cannot be."""
     arrays = make_inputs(*shape)
     launches: dict[str, Callable[[], object]] = {
-        _short(rung.name): rung.prepare(*arrays).run for rung in rungs
+        _short(one.name): one.prepare(*arrays).run for one in rungs
     }
     try:
         import torch  # late: an optional package

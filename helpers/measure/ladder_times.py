@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ..gpu import device
 from ..kernels.source import KernelError, Value
 from ..problem.attention import make_inputs, memory
-from ..problem.ladder import LADDER, Rung, rung
+from ..problem.ladder import ladder, rung
+from ..problem.rungs import Rung
 from . import recorded, timing
 from .times import Source, Times, by_size, recorded_source
 
@@ -28,10 +29,10 @@ def bars(upto: str) -> Bars:
     Raises:
         KernelError: there is no such rung.
     """
-    last = rung(upto)
+    rungs, last = ladder("fp32"), rung(upto, "fp32")
     return {
         f"{one.name}, {variant}" if variant else one.name: (one, settings)
-        for one in LADDER[: LADDER.index(last) + 1]
+        for one in rungs[: rungs.index(last) + 1]
         for variant, settings in (one.variants or {"": {}}).items()
     }
 
@@ -61,7 +62,7 @@ def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
     Raises:
         KernelError: there is no such rung or kernel.
     """
-    known = [step.entry for step in rung(upto).steps]
+    known = [entry for _, entry in rung(upto, "fp32").kernels]
     if kernel not in known:
         raise KernelError(f"No rung has a kernel {kernel!r}; they have {', '.join(known)}.")
 
@@ -76,7 +77,7 @@ def _times(upto: str, what: str, launch_of: Callable, sizes: Sequence[int]) -> T
     """The table of what `launch_of` makes of a prepared rung, and the recorded one `what`."""
     rungs, recording = bars(upto), recorded.load(recorded.LADDER)
     names = list(rungs)
-    if recording and upto == LADDER[-1].name:  # what the last is compared with comes along
+    if recording and upto == ladder("fp32")[-1].name:  # what the last is compared with comes along
         names += [name for name in recording.times(what) if name not in rungs]
     measured: dict[str, dict[int, float]] = {}
     for n, name in itertools.product(_fitting(sizes) if device.is_gpu else (), rungs):

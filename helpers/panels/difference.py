@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..problem.attention import on_host
+from ..problem.poison import poisoned
 from .numbers import power, short, size
 from .panel import Panel
 from .places import Found, place
-from .poison import poisoned
 from .values import value
 
 # An element is wrong on its own where it is further off than this many tolerances of the largest
@@ -181,7 +182,7 @@ def difference(
     Raises:
         ValueError: there are no elements, or the tolerance or tile is no positive number.
     """
-    actual, expected = _host(actual), _host(expected)
+    actual, expected = on_host(actual), on_host(expected)
     edges = _edges(tile, actual.ndim)
     if not tolerance > 0:
         raise ValueError(f"The tolerance is a relative error above 0, not {tolerance!r}.")
@@ -302,8 +303,3 @@ def _index(index: tuple[int, ...]) -> str:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) if shape else "a single number"
-
-
-def _host(x) -> np.ndarray:
-    """A NumPy array of `x`, copied from the device if that is where it lies."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)

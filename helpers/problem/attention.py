@@ -1,5 +1,4 @@
-"""Attention for one head: inputs, the float64 reference, the error of a result, and the ladder of
-kernels that compute it."""
+"""Attention for one head: inputs, the float64 reference, and the error of a result."""
 
 from __future__ import annotations
 
@@ -7,28 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.source import KernelError
-from . import ladder
-from .flash import FLASH, FlashRung
-from .ladder import Rung, cdiv
+from .ladder import rung
 
 __all__ = [
-    "LADDER",
     "TOLERANCE",
-    "FlashRung",
     "Reference",
-    "Rung",
     "cdiv",
     "make_inputs",
     "memory",
+    "on_host",
     "reference",
     "relative_error",
     "rung",
 ]
-
-# Every rung, from the naive kernels up. Those of chapters 02 to 07 take one head in fp32, [N, d],
-# those that follow [batch, heads, n, d] in fp16 or bf16.
-LADDER: tuple[Rung | FlashRung, ...] = (*ladder.LADDER, *FLASH)
 
 # What `relative_error` of an fp32 rung's output stays under, for standard normal inputs: some 16
 # times the rounding error of fp32, 2^-23, which the sums over d and N gather.
@@ -43,17 +33,9 @@ class Reference(NamedTuple):
     O: np.ndarray  # noqa: E741 (the field's letter)
 
 
-def rung(name: str) -> Rung | FlashRung:
-    """The rung of that name.
-
-    Raises:
-        KernelError: there is none.
-    """
-    for one in LADDER:
-        if one.name == name:
-            return one
-    listed = ", ".join(one.name for one in LADDER)
-    raise KernelError(f"There is no rung {name!r}; the ladder has {listed}.")
+def cdiv(a: int, b: int) -> int:
+    """a / b, rounded up: how many pieces of b cover a."""
+    return -(-a // b)
 
 
 def make_inputs(N: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,7 +60,7 @@ def reference(Q, K, V) -> Reference:
     Args:
         Q, K, V: [N, d]; NumPy or device arrays.
     """
-    Q, K, V = (_host(x).astype(np.float64) for x in (Q, K, V))
+    Q, K, V = (on_host(x).astype(np.float64) for x in (Q, K, V))
     S = Q @ K.T / np.sqrt(Q.shape[1])
     P = np.exp(S - S.max(axis=1, keepdims=True))
     P /= P.sum(axis=1, keepdims=True)
@@ -97,7 +79,7 @@ def relative_error(result, expected) -> float:
     Raises:
         ValueError: the shapes differ, or there are no elements.
     """
-    result, expected = _host(result), _host(expected)
+    result, expected = on_host(result), on_host(expected)
     if result.shape != expected.shape:
         raise ValueError(f"The result has shape {result.shape}, and {expected.shape} is expected.")
     if not result.size:
@@ -119,6 +101,6 @@ def memory(N: int, d: int, itemsize: int = 4) -> dict[str, int]:
     }
 
 
-def _host(x) -> np.ndarray:
+def on_host(x) -> np.ndarray:
     """A NumPy array of `x`, copied from the device if that is where it lies."""
     return np.asarray(x.get() if hasattr(x, "get") else x)

@@ -12,20 +12,20 @@ and WARPS are the parameters of a rung.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from types import MappingProxyType
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..gpu import device
-from ..kernels.kernel import KERNELS, Kernel, load_kernel
+from ..kernels.kernel import KERNELS, Kernel, cached_kernel
 from ..kernels.launches import Launch
-from ..kernels.source import KernelError, Parameter, Value
+from ..kernels.source import CannotRun, KernelError, Value
 from ..simulator.limits import SIMULATED
-from .rungs import Prepared
+from .attention import on_host
+from .flash_inputs import TOLERANCE, make_inputs, reference
+from .problem import Prepared, Problem
+from .rungs import Rung, Size
 
 __all__ = [
     "FLASH",
@@ -41,62 +41,42 @@ LAYOUTS = ("bhnd", "bnhd")
 # The compute capability that first has cp.async, and bf16 on tensor cores.
 OLDEST = 8.0
 NAN = 0x7FFF  # bits of a NaN, in fp16 and in bf16
-MOST_BLOCKS = SIMULATED.grid[1]  # along y and z
 # What the kernels call the type of an array's elements.
 _ELEMENTS = {"float16": "half", "uint16": "nv_bfloat16", "bfloat16": "nv_bfloat16"}
-_FROM_ARRAYS = ("ELEMENT", "HEAD_DIM")
 
 
-@dataclass(frozen=True)
-class FlashRung:
-    """A way to compute attention with a single kernel.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FlashRung(Rung):
+    """Heads in fp16 or bf16, [batch, heads, n, d], by a single kernel.
+
+    With `layout="bnhd"`, which `prepare`, `run` and `simulate` take as well, Q, K and V are
+    [batch, n, heads, d].
 
     Attributes:
-        name: such as `flash_swizzled`.
-        chapter: number of the chapter that teaches it.
-        adds: what it adds to the rung below, in a few words.
         file: the .cu file in `kernels/`.
-        settings: parameters that differ from the file's defaults.
         entry: the kernel's name.
     """
 
-    name: str
-    chapter: int
-    adds: str
+    kind: ClassVar[str] = "flash"
+    from_arrays: ClassVar[tuple[str, ...]] = ("ELEMENT", "HEAD_DIM")
+
     file: str
-    settings: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     entry: str = "flash_attention"
 
     @property
-    def parameters(self) -> dict[str, Parameter]:
-        """B_R, B_C and WARPS with the values that the rung has set."""
-        declared = self.kernel().parameters
-        return {name: p for name, p in declared.items() if name not in _FROM_ARRAYS}
+    def title(self) -> str:
+        return f"{self.file} · {self.entry}"
 
     @property
-    def choices(self) -> dict[str, tuple[Value, ...]]:
-        """The values that each parameter may have, by name. Not all of them go together."""
-        return {name: parameter.choices for name, parameter in self.parameters.items()}
+    def kernels(self) -> tuple[tuple[str, str], ...]:
+        return ((self.file, self.entry),)
 
     @property
-    def values(self) -> dict[str, Value]:
-        """The value that each parameter has."""
-        return {name: parameter.value for name, parameter in self.parameters.items()}
+    def sizes(self) -> tuple[Size, ...]:
+        return (Size("n", (64, 100, 128, 256), 128, (1024, 4096)),)
 
     def with_parameters(self, **values: Value) -> FlashRung:
-        """The same rung with some of B_R, B_C and WARPS set.
-
-        Raises:
-            KernelError: there is no such parameter, the value is not among its choices, or the
-                values do not go together.
-        """
-        for name in values:
-            if name in _FROM_ARRAYS:
-                raise KernelError(
-                    f"{name} of the rung {self.name} follows from Q, K and V; its parameters are "
-                    f"{', '.join(self.choices)}."
-                )
-        changed = replace(self, settings=MappingProxyType({**self.settings, **values}))
+        changed = super().with_parameters(**values)
         changed.kernel()
         return changed
 
@@ -107,21 +87,19 @@ class FlashRung:
             KernelError: d or a parameter is not among the choices, or they do not go together.
         """
         path = KERNELS / self.file
-        changed = path.stat().st_mtime_ns
-        choices = _load(path, changed, self.entry, ()).parameters["HEAD_DIM"].choices
+        choices = cached_kernel(path, self.entry).parameters["HEAD_DIM"].choices
         if d not in choices:
             listed = " or ".join(map(str, choices))
             raise KernelError(f"{self.name} takes a head dim of {listed}, not {d}.")
-        settings = {**self.settings, "ELEMENT": element, "HEAD_DIM": d}
-        k = _load(path, changed, self.entry, tuple(settings.items()))
+        k = cached_kernel(path, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
         b_r, b_c, warps = _tiles(k)
         if b_r % (16 * warps):
-            raise KernelError(
+            raise CannotRun(
                 f"{self.name}: B_R = {b_r} is no multiple of 16 * WARPS = {16 * warps}: every warp "
                 "multiplies tiles of 16 rows; take fewer warps or a larger B_R."
             )
         if b_c % (4 * warps):
-            raise KernelError(
+            raise CannotRun(
                 f"{self.name}: B_C = {b_c} is no multiple of 4 * WARPS = {4 * warps}: every warp "
                 "copies 4 rows at a time; take fewer warps or a larger B_C."
             )
@@ -145,73 +123,31 @@ class FlashRung:
             (b_r + 2 * b_c) * d * 2,
         )
 
-    def prepare(self, Q, K, V, layout: str = "bhnd", **parameters: Value) -> Prepared:
-        """Allocate O on the device and compile, so that a launch does nothing else.
+    def problem(self, entry: str | None = None, **settings: Value) -> Problem:
+        n, d = int(settings.pop("n")), int(settings.pop("HEAD_DIM", 128))
+        rung = self.with_parameters(
+            **{name: value for name, value in settings.items() if name != "ELEMENT"}
+        )
+        if settings.get("ELEMENT", "half") != "half":
+            raise CannotRun("The bench compares fp16 numbers; take half for ELEMENT.")
+        Q, K, V = make_inputs(1, 1, n, d)
+        launch = rung.launch_of(Q, K, V, np.empty_like(Q))
+        expected = {"O": lambda: reference(Q, K, V)}
+        inputs = launch.by_name
+        return Problem((launch,), inputs, expected, TOLERANCE["half"])
 
-        Args:
-            Q, K, V: as for `run`.
-
-        Raises:
-            KernelError: as for `run`.
-        """
-        cp = device.cp
+    def _bind(self, module, arrays, layout: str = "bhnd", **parameters: Value) -> Prepared:
         rung = self.with_parameters(**parameters)
-        self._check(Q, K, V, layout)
-        Q, K, V = (cp.asarray(x) for x in (Q, K, V))
-        launch = rung.launch_of(Q, K, V, _poisoned(cp, Q), layout)
-        gpu = cp.cuda.Device()
-        limit = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
-        capability = int(gpu.compute_capability) / 10
-        check_device(self.name, capability, launch.shared_mem, limit)
-        launch.kernel.compile()
-        return Prepared(launch.by_name, [launch])
-
-    def run(self, Q, K, V, layout: str = "bhnd", **parameters: Value):
-        """O = softmax(Q Kᵀ / √d) V of every head, on the current device.
-
-        Args:
-            Q, K, V: [batch, heads, n, d] or, with layout="bnhd", [batch, n, heads, d], of `cp` or
-                of NumPy; the latter are copied to the device. fp16, or bf16 as uint16.
-            **parameters: as for `with_parameters`.
-
-        Returns:
-            O: like Q, an array of `cp`. What no thread wrote is NaN.
-
-        Raises:
-            KernelError: the arrays or the parameters do not fit, or this GPU cannot run the
-                kernel; the message says what to do.
-        """
-        prepared = self.prepare(Q, K, V, layout, **parameters)
-        prepared.run()
-        return prepared.arrays["O"]
-
-    def simulate(
-        self, Q, K, V, layout: str = "bhnd", count: bool = True, **parameters: Value
-    ) -> tuple[np.ndarray, list]:
-        """The same on the simulator, on any machine.
-
-        Args:
-            Q, K, V: as for `run`.
-            count: whether to count and trace, which takes a few times as long.
-            **parameters: as for `with_parameters`.
-
-        Returns:
-            (O, reports): O is a NumPy array; the list has the one report of
-                `helpers.simulator.launch`.
-
-        Raises:
-            KernelError: the arrays or the parameters do not fit; the message says what to do.
-        """
-        rung = self.with_parameters(**parameters)
-        self._check(Q, K, V, layout)
-        Q, K, V = (np.asarray(x.get() if hasattr(x, "get") else x) for x in (Q, K, V))
-        out = _poisoned(np, Q)
+        self._check(*arrays, layout)
+        Q, K, V = map(on_host if module is np else module.asarray, arrays)
+        out = module.full(Q.shape, NAN, np.uint16).view(Q.dtype)
         launch = rung.launch_of(Q, K, V, out, layout)
-        return out, [launch.simulate(copy=False, count=count).report]
+        return Prepared({**launch.by_name, "O": out}, [launch])
 
-    def __repr__(self) -> str:
-        settings = "".join(f", {name}={value}" for name, value in self.settings.items())
-        return f"<FlashRung {self.name} of chapter {self.chapter}{settings}>"
+    def _check_device(self, launch: Launch) -> None:
+        gpu = device.cp.cuda.Device()
+        limit = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        check_device(self.name, int(gpu.compute_capability) / 10, launch.shared_mem, limit)
 
     def _check(self, Q, K, V, layout: str) -> tuple[int, int, int, int]:
         """Batch, heads, n and d of arrays that the kernel can take, or a KernelError."""
@@ -250,9 +186,9 @@ class FlashRung:
                     f"{name}.copy()."
                 )
         b, h, n, d = (Q.shape[layout.index(letter)] for letter in "bhnd")
-        if max(b, h) > MOST_BLOCKS:
+        if max(b, h) > SIMULATED.grid[1]:
             raise KernelError(
-                f"{self.name} takes at most {MOST_BLOCKS:,} heads and as many batches, not "
+                f"{self.name} takes at most {SIMULATED.grid[1]:,} heads and as many batches, not "
                 f"{max(b, h):,}."
             )
         return b, h, n, d
@@ -287,26 +223,6 @@ def _tiles(k: Kernel) -> tuple[int, int, int]:
     return tuple(k.parameters[name].value for name in ("B_R", "B_C", "WARPS"))
 
 
-def _poisoned(module, like):
-    """An array of NaN with the shape and type of another."""
-    return module.full(like.shape, NAN, np.uint16).view(like.dtype)
-
-
-@functools.lru_cache(256)
-def _load(path: Path, changed: int, entry: str, values: tuple[tuple[str, Value], ...]) -> Kernel:
-    return load_kernel(path, entry, **dict(values))
-
-
-FLASH_BASELINE = FlashRung(
-    "flash_baseline",
-    8,
-    "one kernel on tensor cores, the softmax kept up to date from tile to tile",
-    "08_flash_baseline.cu",
-)
-FLASH_SWIZZLED = FlashRung(
-    "flash_swizzled",
-    9,
-    "16-byte chunks of a tile moved within their rows, so that no banks conflict",
-    "09_flash_swizzled.cu",
-)
+FLASH_BASELINE = FlashRung(name="flash_baseline", chapter=8, file="08_flash_baseline.cu")
+FLASH_SWIZZLED = FlashRung(name="flash_swizzled", chapter=9, file="09_flash_swizzled.cu")
 FLASH: tuple[FlashRung, ...] = (FLASH_BASELINE, FLASH_SWIZZLED)

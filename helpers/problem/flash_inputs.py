@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .attention import on_host
+
 __all__ = ["TOLERANCE", "flops", "from_bf16", "make_inputs", "reference", "to_bf16", "to_float"]
 
 # What the relative error of a right result stays under, by element: some units in the last place,
@@ -65,5 +67,5 @@ def from_bf16(bits) -> np.ndarray:
 
 def to_float(x) -> np.ndarray:
     """float64 values of fp16, of bf16 or of bits of bf16; of NumPy or of a device."""
-    x = np.asarray(x.get() if hasattr(x, "get") else x)
+    x = on_host(x)
     return (from_bf16(x) if x.dtype == np.uint16 else x).astype(np.float64)

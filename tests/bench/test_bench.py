@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from bench_problems import TRANSPOSE, Clock, run, source_of, transposed
 
 from helpers import device
-from helpers.bench import Launch, Refused
+from helpers.bench import Problem, bench, sweep
 from helpers.bench import html as bench_html
-from helpers.bench.check import compare, poison, power
-from helpers.bench.refusal import refusal
+from helpers.bench.check import compare
 from helpers.bench.session import Session
 from helpers.bench.subject import subject_of
 from helpers.bench.work import controls_of
-from helpers.kernels import KernelError
+from helpers.kernels import KERNELS, KernelError, load_kernel
+from helpers.panels.numbers import power
 from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error
-from helpers.problem.ladder import LADDER, rung
+from helpers.problem.ladder import ladder, rung
+from helpers.problem.poison import poison
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ def test_a_choice_outside_the_declared_ones_is_not_taken():
 # ------------------------------------------------------------------ what is run
 
 
-@pytest.mark.parametrize("name", [one.name for one in LADDER])
+@pytest.mark.parametrize("name", [one.name for one in ladder("fp32")])
 def test_each_rung_is_right_and_counts_as_simulated(name):
     result, stages = run(subject_of(name), N=100, d=16)
     assert result.status == "right", result.message
@@ -110,7 +113,7 @@ def test_each_rung_is_right_and_counts_as_simulated(name):
     assert result.milliseconds is None and result.timed is None
 
 
-@pytest.mark.parametrize("name", [one.name for one in LADDER])
+@pytest.mark.parametrize("name", [one.name for one in ladder("fp32")])
 def test_a_control_answers_within_a_second(name):
     """Of processor time, since others may have the machine too.
 
@@ -122,7 +125,7 @@ def test_a_control_answers_within_a_second(name):
     settings = {control.name: control.default for control in controls_of(subject)}
     run(subject)  # loads the compiler
     if name == "register_blocked":
-        refusal(subject, settings | {"BLOCK_SIZE": 128})
+        subject.refusal(settings | {"BLOCK_SIZE": 128})
     start = time.process_time()
     result, _ = run(subject, BLOCK_SIZE=128)
     assert time.process_time() - start < 1 and result.status == "right"
@@ -180,8 +183,9 @@ def test_a_mutated_kernel_is_wrong(tmp_path, name, old, new, entry, array):
 
     def problem(k, N=100, d=64):
         values = {n: p.value for n, p in k.parameters.items()}
-        [launch] = subject_of(name, entry).launches(settings | values)
-        return launch
+        posed = subject_of(name, entry).problem(settings | values)
+        [launch] = posed.launches
+        return dataclasses.replace(posed, launches=(dataclasses.replace(launch, kernel=k),))
 
     for text, status in ((source, "right"), (source.replace(old, new), "wrong")):
         path.write_text(text)
@@ -193,17 +197,15 @@ def test_a_mutated_kernel_is_wrong(tmp_path, name, old, new, entry, array):
     assert math.isnan(check.got) or abs(check.got - check.expected) > 0
 
 
-def test_a_wrong_step_is_told_before_those_that_follow_from_it(monkeypatch):
+def test_a_wrong_step_is_told_before_those_that_follow_from_it():
     subject = subject_of("tiled")
-    launches = subject.launches
 
     def shifted(settings):
-        first, *others = launches(settings)
-        exact = first.expected["S"]
-        return [Launch(**{**vars(first), "expected": {"S": lambda: exact() + 1}}), *others]
+        posed = subject.pose(settings)
+        exact = posed.expected["S"]
+        return dataclasses.replace(posed, expected={**posed.expected, "S": lambda: exact() + 1})
 
-    monkeypatch.setattr(subject, "launches", shifted)
-    result, _ = run(subject, N=32, d=16)
+    result, _ = run(dataclasses.replace(subject, pose=shifted), N=32, d=16)
     assert result.status == "wrong"
     assert result.message.startswith("1,024 of 1,024 elements of S are wrong, in rows 0 to 31 and")
 
@@ -300,7 +302,7 @@ def test_small_numbers(value, text):
 )
 def test_reasons(subject, settings, says):
     usual = {control.name: control.default for control in controls_of(subject)}
-    reason = refusal(subject, usual | settings)
+    reason = subject.refusal(usual | settings)
     result, _ = run(subject, **settings)
     if says is None:
         assert reason is None and result.status != "refused"
@@ -334,9 +336,9 @@ def test_more_reasons(tmp_path, source, launch, says):
 
     def problem(k):
         made = {"grid": 1, "block": 32, "args": {"x": np.empty(32, np.float32)}}
-        return Launch(**made | launch, expected={"x": np.full(32, 8.0)})
+        return Problem.of(k, **made | launch, expected={"x": np.full(32, 8.0)})
 
-    reason = refusal(subject_of(path, None, problem), {"TILE": 8})
+    reason = subject_of(path, None, problem).refusal({"TILE": 8})
     assert says in reason and reason.count("\n") == 0
 
 
@@ -348,4 +350,67 @@ def test_a_problem_may_refuse(file):
 
     result, _ = run(subject_of(file, None, problem, rows=[8, 16]))
     assert (result.status, result.message) == ("refused", "rows is a multiple of TILE.")
-    assert issubclass(Refused, ValueError)
+
+
+# ------------------------------------------------------------------ what can be turned
+
+
+@pytest.mark.parametrize("one", ladder(), ids=lambda one: one.name)
+def test_every_rung_can_be_turned_however_it_is_named(one):
+    names = [size.name for size in one.sizes]
+    smallest = {size.name: min(size.choices) for size in one.sizes}
+    [found] = sweep(one.name, {}, start=smallest, time=False)
+    assert found["status"] == "right", found["message"]
+    assert [k["entry"] for k in found["kernels"]] == [entry for _, entry in one.kernels]
+    file, entry = one.kernels[0]
+    for target in (one, one.name, KERNELS / file, file, load_kernel(file, entry)):
+        controls = {control.name for control in subject_of(target).controls()}
+        assert {*names, *load_kernel(file, entry).parameters} <= controls
+
+
+def test_a_kernel_is_turned_from_the_values_it_has():
+    kernel = load_kernel("05_coarsened.cu", "pv_multiply", TILE=8)
+    subject = subject_of(kernel)
+    assert subject.title == "coarsened · pv_multiply"
+    assert {c.name: c.default for c in subject.controls()} == {
+        "TILE": 8, "COARSE": 4, "N": 128, "d": 64
+    }  # fmt: skip
+    assert subject_of(load_kernel("08_flash_baseline.cu", WARPS=2)).controls()[-2].default == 2
+
+
+WRONG = [None, 3, b"x", object(), "", "nope", "nope.cu", Path("x.cu"), Path(), [], 1.5,
+         load_kernel("00_vector_add.cu")]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", WRONG, ids=repr)
+def test_what_cannot_be_turned_is_told_in_one_sentence(target):
+    with pytest.raises(KernelError) as caught:
+        bench(target)
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said and ". " not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"entry": "nope"}, "tiled has no kernel nope; it has scaled_dot_product, softmax, pv"),
+        ({"entry": 3}, "tiled has no kernel 3"),
+        ({"n": [64]}, "tiled has no size n; it has N and d."),
+        ({"N": 64}, "The choices of N are a list, such as [64, 128], not 64."),
+        ({"N": []}, "The size N has no choices."),
+        ({"timed": {"d": 64}}, "The choices of d are a list"),
+        ({"timed": {"N": [64], "d": [64]}}, "timed is one size by its name"),
+        ({"problem": 3}, "problem is a function that returns a Problem, not 3."),
+        ({"start": {"TILES": 8}}, "tiled has no control TILES"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_sentence(given, says):
+    with pytest.raises(KernelError) as caught:
+        bench("tiled", **given)
+    assert says in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_a_problem_that_is_none_is_told(file):
+    result, _ = run(subject_of(file, None, lambda k: 3))
+    assert (result.status, result.message) == ("error", "problem() of a bench returns a Problem, "
+                                               "not 3.")  # fmt: skip

@@ -18,13 +18,14 @@ pytestmark = pytest.mark.browser
 
 SETUP = """
 import numpy as np
-from helpers.bench import Launch, bench
+from helpers.bench import Problem, bench
 
 def transposed(k, rows=21, cols=37):
     tile = k.parameters["TILE"].value
     a = np.random.default_rng(rows).normal(size=(rows, cols)).astype(np.float32)
     args = {"a": a, "b": np.empty((cols, rows), np.float32), "rows": rows, "cols": cols}
-    return Launch((-(-cols // tile), -(-rows // tile)), (tile, tile), args, {"b": a.T})
+    grid = (-(-cols // tile), -(-rows // tile))
+    return Problem.of(k, grid, (tile, tile), args, {"b": a.T})
 """
 CELLS = [
     SETUP,

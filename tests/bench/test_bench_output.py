@@ -14,7 +14,7 @@ import pytest
 from bench_problems import TRANSPOSE, run, source_of, transposed
 
 from helpers import device, kernels, timing
-from helpers.bench import Launch, bench, sweep
+from helpers.bench import Problem, bench, sweep
 from helpers.bench import html as bench_html
 from helpers.bench import session as bench_session
 from helpers.bench.ladder_bars import Ladder
@@ -24,7 +24,7 @@ from helpers.bench.work import controls_of
 from helpers.kernels import KernelError
 from helpers.measure import recorded
 from helpers.measure.recorded import Recording, Timed
-from helpers.problem.ladder import LADDER
+from helpers.problem.ladder import ladder
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_what_kernels_say_is_text_and_no_html(tmp_path):
                     "    x[0] = 1;\n}\n")  # fmt: skip
 
     def problem(k):
-        return Launch(1, 1, {"x": np.empty(1, np.float32)}, {"x": np.ones(1)})
+        return Problem.of(k, 1, 1, {"x": np.empty(1, np.float32)}, {"x": np.ones(1)})
 
     result, _ = run(subject_of(path, None, problem))
     assert result.printed == "<b>&7\n" and result.status == "right"
@@ -136,7 +136,7 @@ def test_the_ladder_shows_recorded_times_as_recorded():
     assert html.count('aria-current="true"') == 1 and "no time yet" not in html
     assert "no time yet" in data["html"]["256"]
     assert data["note"] == timing.NO_TIMES
-    last = Ladder(LADDER[-1].name, RECORDED, {}).data(result)
+    last = Ladder(ladder("fp32")[-1].name, RECORDED, {}).data(result)
     assert 'scope="row">library<' in last["html"]["512"]  # what the last rung is compared with
 
 
@@ -191,11 +191,11 @@ def test_a_gpu_is_timed_at_a_size_of_its_own(gpu, monkeypatch):
     ]
     html = bench_html.page(result.data())
     assert "N = 96" in html and "checked and timed on Test GPU" in html
-    ladder = Ladder("tiled", RECORDED, {})
-    data = ladder.data(result)
+    shown = Ladder("tiled", RECORDED, {})
+    data = shown.data(result)
     assert data["chosen"] == 96 and "measured on Test GPU" in data["html"]["96"]
-    assert list(ladder.measure(result)) == ["timing naive"]
-    assert re.findall(r"<span>([\d.]+) ms", ladder.data(result)["html"]["96"]) == ["4.000", "6.000"]
+    assert list(shown.measure(result)) == ["timing naive"]
+    assert re.findall(r"<span>([\d.]+) ms", shown.data(result)["html"]["96"]) == ["4.000", "6.000"]
 
 
 def test_a_time_of_other_settings_is_no_time_of_the_ladder(gpu):
@@ -240,9 +240,9 @@ def test_a_real_gpu():
         assert result.device == device.name() and result.timed == {"N": n}
         times.append(result.milliseconds)
     assert 0 < 4 * times[0] < times[1]
-    ladder = Ladder("padded", measured={})
-    assert "timing naive" in list(ladder.measure(result))
-    assert ladder.data(result)["html"]["4096"].count('class="bench-live"') >= len(LADDER)
+    shown = Ladder("padded", measured={})
+    assert "timing naive" in list(shown.measure(result))
+    assert shown.data(result)["html"]["4096"].count('class="bench-live"') >= len(ladder("fp32"))
 
 
 # ------------------------------------------------------------------ the widget, without a page

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from bench_problems import TRANSPOSE, Clock, transposed
 
-from helpers.bench import Launch
 from helpers.bench import html as bench_html
 from helpers.bench import session as bench_session
 from helpers.bench.result import Result
 from helpers.bench.session import REMEMBERED, Session
-from helpers.bench.subject import subject_of
+from helpers.bench.subject import Subject, subject_of
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ class Recorder:
     def __init__(self, monkeypatch):
         self.begun, self.dropped, self.finished = [], [], []
         monkeypatch.setattr(bench_session, "work", self.work)
-        monkeypatch.setattr(bench_session, "refusal", lambda *_: None)
+        monkeypatch.setattr(Subject, "refusal", lambda *_: None)
 
     def work(self, subject, settings):
         self.begun.append(settings["TILE"])
@@ -142,7 +143,7 @@ def test_closing_drops_everything(monkeypatch, clock, subject):
 
 def test_an_idle_bench_lets_another_work(monkeypatch, subject, clock):
     works, asked = Recorder(monkeypatch), []
-    monkeypatch.setattr(bench_session, "refusal", lambda *_: asked.append(clock.now))
+    monkeypatch.setattr(Subject, "refusal", lambda *_: asked.append(clock.now))
     idle, busy = Session(subject, clock, delay=0.1), Session(subject, clock, delay=5)
     idle.change(TILE=8)
     clock.advance(1)
@@ -155,8 +156,7 @@ def test_an_idle_bench_lets_another_work(monkeypatch, subject, clock):
 
 def test_a_fault_in_a_reference_function_is_told(file):
     def problem(k, rows=8):
-        launch = transposed(k, rows)
-        return Launch(launch.grid, launch.block, launch.args, {"b": lambda: 1 / 0})
+        return dataclasses.replace(transposed(k, rows), expected={"b": lambda: 1 / 0})
 
     session = Session(subject_of(file, None, problem, rows=[8]))
     session.change()

@@ -9,12 +9,12 @@ from recorded.flash_cases import RUNGS
 
 from helpers import device, timing
 from helpers.bench import sweep
-from helpers.bench.flash_bench import flash_problem
+from helpers.kernels import KernelError
 from helpers.measure import flash_times as flash_module
 from helpers.measure.charts import rate_chart
 from helpers.measure.flash_times import LARGE, flash_times
 from helpers.measure.recorded import load_flash
-from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
+from helpers.problem.flash import FLASH_BASELINE
 
 NOTHING = "No recorded times of a GPU are here either."
 without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
@@ -99,7 +99,7 @@ def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
 
 
 def test_no_such_rung():
-    with pytest.raises(ValueError, match="no rung 'swizzled'"):
+    with pytest.raises(KernelError, match="no rung 'swizzled'"):
         flash_times("swizzled")
 
 
@@ -114,10 +114,8 @@ def test_the_chart_names_its_bars():
 @pytest.mark.parametrize("rung", RUNGS.values(), ids=lambda rung: rung.name)
 def test_the_bench_runs_and_refuses(rung):
     found = sweep(
-        rung.file,
+        rung,
         {"B_R": [32, 64], "WARPS": [2], "HEAD_DIM": [64], "ELEMENT": ["half", "nv_bfloat16"]},
-        rung.entry,
-        flash_problem(rung),
         n=[70, 128],
         time=False,
     )
@@ -128,10 +126,7 @@ def test_the_bench_runs_and_refuses(rung):
 
 
 def test_the_bench_tells_what_does_not_go_together():
-    (found,) = sweep(
-        FLASH_SWIZZLED.file, {"B_R": [16]}, FLASH_SWIZZLED.entry, flash_problem(FLASH_SWIZZLED),
-        n=[128], time=False,
-    )  # fmt: skip
+    (found,) = sweep("flash_swizzled", {"B_R": [16]}, time=False)
     assert found["status"] == "refused" and "no multiple of 16 * WARPS" in str(found)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from helpers.kernels import Kernel, load_kernel
 from helpers.problem import flash_inputs
-from helpers.problem.ladder import LADDER
+from helpers.problem.ladder import ladder
 
 FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
 FP16, BF16 = 2e-3, 2e-2  # the same where weights and results are rounded to 11 or 8 bits
@@ -206,7 +206,9 @@ def softmaxes(*sizes: tuple[int, bool]) -> Trials:
 def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: int, kind: str,
              make: Callable[[], Data]) -> Trial:  # fmt: skip
     """A trial launched as the lowest rung does that has the kernel."""
-    step, rung = next((s, r) for r in LADDER for s in r.steps if (s.file, s.entry) == (file, entry))
+    step, rung = next(
+        (s, r) for r in ladder("fp32") for s in r.steps if (s.file, s.entry) == (file, entry)
+    )
     launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
     label = f"{_settings(parameters)}, N={N}, {kind}"
     return Trial(file, entry, parameters, label, launch.grid, launch.block, 0, make)

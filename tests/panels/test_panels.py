@@ -213,14 +213,13 @@ def test_kernel_errors():
 
 
 def test_the_project_s_other_errors_are_panels_too():
-    from helpers.bench.subject import Refused
     from helpers.gpu.device import DeviceError
     from helpers.gpu.lock import GpuBusy
     from helpers.measure.profile import ProfileError
 
     install()
     titles = set()
-    for error in (DeviceError, ProfileError, GpuBusy, Refused, KernelError):
+    for error in (DeviceError, ProfileError, GpuBusy, KernelError):
         panel = panel_of(error("Why it is so."))
         titles.add(panel.title)
         assert panel.said == ("Why it is so.",)

@@ -8,8 +8,8 @@ import pytest
 
 from helpers.panels import difference
 from helpers.panels.places import place
-from helpers.panels.poison import poison, poisoned
 from helpers.problem.attention import relative_error
+from helpers.problem.poison import poison, poisoned
 
 TOLERANCE = 2e-6
 WANT, SQUARE = (

@@ -32,7 +32,7 @@ FRAME = """def frame(n, size=40):
 PROBLEM = """def problem(k, n=50, block=32):
     a, b = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
     args = {'a': a, 'b': b, 'c': np.empty(n, np.float32), 'n': n}
-    return Launch(-(-n // block), block, args, {'c': a + 1.0})"""
+    return Problem.of(k, -(-n // block), block, args, {'c': a + 1.0})"""
 DRAW = """dots = Player(name='Dot')
 
 
@@ -47,7 +47,7 @@ ADD = "add = load_kernel('00_vector_add.cu')\na, b, c = (cp.zeros(100, cp.float3
 CELLS = [
     ("markdown", "# A chapter with $x^2$\n\nIts opening."),
     ("hidden", "import numpy as np\nfrom ipywidgets import interact\nfrom helpers import cp"),
-    ("hidden", "from helpers.bench import Launch, bench"),
+    ("hidden", "from helpers.bench import Problem, bench"),
     ("hidden", "from helpers.figures.player import Player"),
     ("hidden", "from helpers.kernels import load_kernel\nfrom helpers.measure.tables import Table"),
     ("markdown", "## Read: long code"),

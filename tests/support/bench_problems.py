@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from helpers.bench import Launch
+from helpers.bench import Problem
 from helpers.bench.work import controls_of, work
 from helpers.kernels import KERNELS
 
@@ -50,7 +50,7 @@ def transposed(k, rows=21, cols=37):
     a = np.random.default_rng(rows).normal(size=(rows, cols)).astype(np.float32)
     args = {"a": a, "b": np.empty((cols, rows), np.float32), "rows": rows, "cols": cols}
     grid = (-(-cols // tile), -(-rows // tile))
-    return Launch(grid, (tile, tile), args, {"b": a.T.astype(np.float64)})
+    return Problem.of(k, grid, (tile, tile), args, {"b": a.T.astype(np.float64)})
 
 
 def run(subject, time=False, **settings):

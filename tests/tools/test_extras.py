@@ -30,7 +30,7 @@ LINKED = (Path(sysconfig.get_path("purelib")).resolve().relative_to(PREFIX), Pat
 # What runs kernels, counts and times, on a machine that has nothing but a GPU as well.
 BARE = """
 import helpers.kernels.arguments, helpers.problem.attention, helpers.gpu.device, helpers.gpu.driver
-import helpers.bench.flash_bench
+import helpers.bench.subject, helpers.bench.work
 import helpers.problem.flash_inputs, helpers.gpu.lock, helpers.kernels.lookup
 import helpers.kernels.kernel
 import helpers.problem.ladder, helpers.measure.profile, helpers.problem.rungs

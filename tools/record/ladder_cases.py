@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from helpers.kernels import Launch
-from helpers.problem.ladder import LADDER, Rung, rung
+from helpers.problem.ladder import ladder, rung
+from helpers.problem.rungs import Rung
 
 KERNELS = ("scaled_dot_product", "softmax", "pv_multiply")
 # 200 x 72 has rows of whole float4; 257 rows of S do not, and no tile fits into 257.
@@ -78,7 +79,7 @@ def counted() -> list[Counted]:
     """Every kernel of every rung with the settings above at both sizes, none twice."""
     found: dict[tuple, Counted] = {}
     for N, d in COUNTED_SIZES:
-        for one in LADDER:
+        for one in ladder("fp32"):
             for settings in ({}, *COUNTED[one.name]):
                 chosen = one.with_parameters(**settings)
                 for number in range(len(one.steps)):
@@ -90,14 +91,16 @@ def counted() -> list[Counted]:
 def sanitized() -> list[Rung]:
     """Every rung with the settings that are counted."""
     return [
-        one.with_parameters(**settings) for one in LADDER for settings in ({}, *COUNTED[one.name])
+        one.with_parameters(**settings)
+        for one in ladder("fp32")
+        for settings in ({}, *COUNTED[one.name])
     ]
 
 
 def contenders() -> dict[str, Rung]:
     """What the ladder's table times, by label: the rungs and their variants."""
     found = {}
-    for one in LADDER:
+    for one in ladder("fp32"):
         if not one.variants:
             found[one.name] = one
         for label, settings in one.variants.items():
@@ -108,7 +111,7 @@ def contenders() -> dict[str, Rung]:
 def kernel_settings() -> list[tuple[Rung, int]]:
     """Every step with every choice of its own file's parameters: what is swept, none twice."""
     found: dict[tuple, tuple[Rung, int]] = {}
-    for one in LADDER:
+    for one in ladder("fp32"):
         for values in one.combinations():
             chosen = one.with_parameters(**values)
             for number, launch in enumerate(chosen.launches(64, 64)):

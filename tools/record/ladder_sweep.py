@@ -13,7 +13,7 @@ from recorded import gpu
 
 from helpers import cp, timing
 from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error
-from helpers.problem.ladder import LADDER
+from helpers.problem.ladder import ladder
 from helpers.problem.rungs import Prepared
 
 from . import ladder_cases as cases
@@ -179,7 +179,7 @@ def sweep(budget: float) -> dict:
             for entry in KERNELS:
                 measured = [n for n in found if (n["rung"], n["entry"], n["N"]) == (name, entry, N)]
                 measured = sorted((n for n in measured if "ms" in n), key=lambda n: n["ms"])
-                for n in measured[: 3 if name == LADDER[-1].name else 1]:
+                for n in measured[: 3 if name == ladder("fp32")[-1].name else 1]:
                     settings = " ".join(f"{key}={value}" for key, value in n["parameters"].items())
                     print(f"    N = {N} {name} {entry}: {n['ms']} ms {settings}", flush=True)
     say(f"sweep: {len(found)} measurements")

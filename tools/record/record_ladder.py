@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from recorded import gpu  # noqa: E402
 
 from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error  # noqa: E402
-from helpers.problem.ladder import LADDER, rung  # noqa: E402
+from helpers.problem.ladder import ladder, rung  # noqa: E402
 from tools.record import ladder_cases as cases  # noqa: E402
 from tools.record.ladder_sweep import sweep, times  # noqa: E402
 from tools.record.ladder_tools import (  # noqa: E402
@@ -49,7 +49,7 @@ SECTIONS = ("times", "counters", "sanitizer", "checks", "sweep")
 def modules() -> list[tuple[str, dict]]:
     """(rung, settings) such that every source is there with every set of its parameters, none twice."""
     found: dict[tuple, tuple[str, dict]] = {}
-    for one in LADDER:
+    for one in ladder("fp32"):
         for values in one.combinations():
             new = [
                 key
@@ -119,7 +119,7 @@ def checks(budget: float) -> dict:
     sizes = [(N, d) for N in cases.CHECKED_N for d in cases.CHECKED_D]
     inputs = {size: make_inputs(*size, seed=sum(size)) for size in sizes}
     expected = {size: reference(*inputs[size]).O for size in sizes}
-    for one in LADDER:
+    for one in ladder("fp32"):
         for values in one.combinations():
             for size in sizes:
                 if time.monotonic() > end:
