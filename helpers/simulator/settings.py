@@ -66,18 +66,18 @@ def check_shared(entry: str, static: int, dynamic: int, opted: int | None) -> No
             f"({DEFAULT_SHARED:,} bytes) a block may have: use smaller tiles, or extern "
             "__shared__ with shared_mem= and an opt-in.",
         )
-    if opted is None:
-        if static + dynamic > DEFAULT_SHARED:
-            raise _LAUNCH(
-                f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-                f"{dynamic:,} dynamic) are more than the 48 KB ({DEFAULT_SHARED:,} bytes) a "
-                "block may have without an opt-in: set kernel.max_dynamic_shared_size_bytes "
-                f"first (at most {MAX_SHARED:,}), or use smaller tiles.",
-            )
-    elif dynamic > opted or static + dynamic > MAX_SHARED:
+    asked = (
+        f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and {dynamic:,} "
+        "dynamic) are more than"
+    )
+    if opted is None and static + dynamic > DEFAULT_SHARED:
         raise _LAUNCH(
-            f"{entry}: {static + dynamic:,} bytes of shared memory ({static:,} static and "
-            f"{dynamic:,} dynamic) are more than this kernel may have ({opted:,} dynamic bytes "
-            f"by its opt-in, {MAX_SHARED:,} in all): raise max_dynamic_shared_size_bytes or use "
-            "smaller tiles.",
+            f"{asked} the 48 KB ({DEFAULT_SHARED:,} bytes) a block may have without an opt-in: set "
+            f"kernel.max_dynamic_shared_size_bytes first (at most {MAX_SHARED:,}), or use smaller "
+            "tiles."
+        )
+    if opted is not None and (dynamic > opted or static + dynamic > MAX_SHARED):
+        raise _LAUNCH(
+            f"{asked} this kernel may have ({opted:,} dynamic bytes by its opt-in, {MAX_SHARED:,} "
+            "in all): raise max_dynamic_shared_size_bytes or use smaller tiles."
         )

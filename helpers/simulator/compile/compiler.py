@@ -20,7 +20,6 @@ __all__ = [
     "NvrtcProvider",
     "Provider",
     "compile_ptx",
-    "get_provider",
     "set_provider",
     "store",
 ]
@@ -134,11 +133,6 @@ def set_provider(provider: Provider | None) -> None:
     """Take PTX from `provider` from now on; None goes back to NVRTC."""
     global _provider
     _provider = NvrtcProvider() if provider is None else provider
-
-
-def get_provider() -> Provider:
-    """Return the provider in use."""
-    return _provider
 
 
 def store(folder: FolderProvider, compiled: Compiled) -> Path:

@@ -83,6 +83,7 @@ def factors(bits: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return values, FORMATS[kind].exponents(bits)
 
 
+@np.errstate(all="ignore")
 def multiply_accumulate(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.ndarray:
     """A B + C as a Hopper tensor core computes it in one instruction.
 
@@ -90,11 +91,6 @@ def multiply_accumulate(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) 
     tf32; k at most 16. c: (m, n, warps) float32, or float16 for the form that accumulates in
     float16. Returns an array like c.
     """
-    with np.errstate(all="ignore"):
-        return _multiply_accumulate(a, b, c, kind)
-
-
-def _multiply_accumulate(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.ndarray:
     a_values, a_exponents = factors(a, kind)
     b_values, b_exponents = factors(b, kind)
     c_bits = c.view(np.uint32 if c.dtype == np.float32 else np.uint16)
@@ -195,13 +191,13 @@ def multiply_accumulate_integers(
     return total.astype(np.int32)
 
 
+@np.errstate(all="ignore")
 def multiply_accumulate_doubles(a: np.ndarray, b: np.ndarray, c: np.ndarray, fma) -> np.ndarray:
     """A B + C in float64, one fused multiply-add a step of k, in ascending order.
 
     a: (k, m, warps), b: (k, n, warps), c: (m, n, warps); fma(x, y, z) is x y + z rounded once.
     """
     total = c
-    with np.errstate(all="ignore"):
-        for left, right in zip(a, b, strict=True):
-            total = fma(left[:, None], right[None], total)
+    for left, right in zip(a, b, strict=True):
+        total = fma(left[:, None], right[None], total)
     return total

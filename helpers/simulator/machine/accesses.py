@@ -132,14 +132,14 @@ def atomic_step(i: Instruction, code):
         check_writable(S, i, pieces)
         if S.sanitizer is not None:
             S.sanitizer.access(S, i, "atomic", pieces, size, 1)
-        inputs = [np.broadcast_to(g(S, R), S.layout.shape) for g in gets]
+        inputs = [S.layout.flat(g(S, R)) for g in gets]
         out = np.zeros(S.layout.shape, unsigned) if wanted else None
         for region, view, index, sub in pieces:
             if region is not None:
                 region.written = True
             where = np.flatnonzero(S.layout.full(everyone(sub)))
-            at = np.broadcast_to(index, S.layout.shape).reshape(-1)[where]
-            values = [v.reshape(-1)[where] for v in inputs]
+            at = S.layout.flat(index)[where]
+            values = [v[where] for v in inputs]
             operand, compare = values[-1], values[0] if op == "cas" else None
             old = atomics.atomic(
                 op, kind, view, at, operand, compare, wanted or op == "cas",

@@ -83,7 +83,10 @@ class Branching:
             self._indexed_branch(group, code, end, R)
             return None
         if op == "call":
-            return self._call(group, code, block, end, R)
+            results, function, arguments = call_target(end)
+            if isinstance(function, Reg):
+                return self._indirect_call(group, block, end, R, results, function, arguments)
+            return self._call_named(group, block, end, function.name, results, arguments)
         return self._barrier(group, code, block, end, R)
 
     def _leave(self, group: Group, block: int, everywhere: bool = False) -> None:
@@ -120,12 +123,6 @@ class Branching:
                 self.groups.append(
                     Group(group.frame, target, None if whole else here, group.visited)
                 )
-
-    def _call(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
-        results, function, arguments = call_target(end)
-        if isinstance(function, Reg):
-            return self._indirect_call(group, block, end, R, results, function, arguments)
-        return self._call_named(group, block, end, function.name, results, arguments)
 
     def _call_named(self, group, block, end, name, results, arguments) -> int | None:
         S = self.S

@@ -44,8 +44,7 @@ def _where(S, bad: np.ndarray) -> str:
 
 
 def _value(S, array: np.ndarray, bad: np.ndarray) -> int:
-    full = S.layout.full(array).reshape(-1)
-    return int(full[int(np.argmax(S.layout.full(bad)))])
+    return int(S.layout.flat(array)[np.argmax(S.layout.full(bad))])
 
 
 def _makes(S, bad: np.ndarray, total: int, verb: str) -> str:

@@ -106,6 +106,14 @@ class Layout:
         """The value broadcast to every thread of the batch (a view)."""
         return np.broadcast_to(value, self.shape)
 
+    def flat(self, value: np.ndarray) -> np.ndarray:
+        """The value of every thread of the batch, one after another."""
+        return np.broadcast_to(value, self.shape).reshape(-1)
+
+    def rows(self, value: np.ndarray) -> np.ndarray:
+        """(blocks, threads) of a value."""
+        return np.broadcast_to(value, self.shape).reshape(self.nblocks, self.nthreads)
+
     def lanes(self, value: np.ndarray, fill=0) -> np.ndarray:
         """(block axes (may be 1)…, warps, 32): threads padded to whole warps with `fill`."""
         value = self.lift(value)

@@ -127,7 +127,7 @@ def _signed(bits: int, size: int) -> int:
 def words_at(S, i: Instruction, address: np.ndarray, size: int, mask) -> np.ndarray:
     """The words of `size` bytes at every thread's generic address, one for each thread."""
     pieces = pieces_of(S, i, "generic", address, size, size, mask, {}, False)
-    return np.broadcast_to(gather(pieces, 1)[0], S.layout.shape).reshape(-1)
+    return S.layout.flat(gather(pieces, 1)[0])
 
 
 def string_at(S, i: Instruction, address: int, flat: int) -> str:
@@ -202,7 +202,7 @@ def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     mask = everyone(S.mask)
     block, thread = S.layout.locate(mask)
     flat = int(np.argmax(S.layout.full(mask)))
-    address = int(S.layout.full(arguments[0].view(np.int64)).reshape(-1)[flat])
+    address = int(S.layout.flat(arguments[0].view(np.int64))[flat])
     raise fault(
         S, i.line, "assert", f"assertion `{string_at(S, i, address, flat)}` failed in thread "
         f"{thread} of block {block}.",

@@ -29,7 +29,7 @@ class Parked:
 
 def _full(S, mask) -> np.ndarray:
     """(blocks, threads) of a mask."""
-    return S.layout.full(everyone(mask)).reshape(S.layout.nblocks, S.layout.nthreads)
+    return S.layout.rows(everyone(mask))
 
 
 def _shape(S, mask) -> np.ndarray:
@@ -122,8 +122,7 @@ def _open_warps(S, here: list[Parked], alive) -> np.ndarray:
     lane = np.arange(LANES, dtype=np.uint32)
     for p in here:
         mask = _lanes(S, _full(S, p.group.mask))
-        members = np.broadcast_to(p.members, S.layout.shape)
-        members = _lanes(S, members.reshape(S.layout.nblocks, S.layout.nthreads))
+        members = _lanes(S, S.layout.rows(p.members))
         bits = (members[..., :, None] >> lane) & 1 != 0  # [.., lane that names, named lane]
         named |= (bits & mask[..., :, None]).any(axis=-2)
         come |= mask

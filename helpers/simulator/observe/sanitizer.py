@@ -16,13 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..limits import LANES
+from ..machine.faults import everyone
 from ..ptx.syntax import TYPE_SIZES, Instruction
 from .findings import Findings
 
 PLAIN, ATOMIC, COPY = 0, 1, 2
+_OWN = (..., np.arange(LANES), np.arange(LANES))  # what lanes know of themselves
 _STRONG = {"relaxed", "acquire", "release"}
 SHADOW_BYTES = 54  # that a Shadow has for each granule
 MOST_DEVICE_BYTES = 1 << 24  # of a __device__ array that is followed
+
+
+def _named(layout, mask) -> slice | np.ndarray:
+    """What picks the threads of a mask out of a flat array."""
+    return slice(None) if mask is None else np.flatnonzero(layout.full(mask))
 
 
 class Shadow:
@@ -95,12 +102,12 @@ class Sanitizer(Findings):
         self.known = None
         if self.warp_syncs:
             self.known = np.zeros((layout.nblocks, layout.warps, LANES, LANES), np.int32)
-            self.known[..., np.arange(LANES), np.arange(LANES)] = 1
+            self.known[_OWN] = 1
 
     def _own_clock(self, S) -> np.ndarray:
         if self.known is None:
             return np.zeros(1, np.int32)
-        lanes = self.known[..., np.arange(LANES), np.arange(LANES)]
+        lanes = self.known[_OWN]
         return S.layout.threads(lanes.reshape(S.layout.bshape + lanes.shape[1:]))
 
     # ------------------------------------------------------------------ synchronisation
@@ -113,11 +120,10 @@ class Sanitizer(Findings):
                 self.epoch = np.full(1, self.epoch.max(), np.int32)
             return
         layout = S.layout
-        epoch = layout.full(self.epoch).reshape(layout.nblocks, -1)
-        here = layout.full(mask).reshape(layout.nblocks, -1)
+        epoch, here = layout.rows(self.epoch), layout.rows(mask)
         both = here.copy()
         for other in arrived:
-            both |= layout.full(other).reshape(layout.nblocks, -1)
+            both |= layout.rows(other)
         top = np.where(both, epoch, 0).max(axis=1, keepdims=True) + 1
         self.epoch = np.where(here, top, epoch).astype(np.int32).reshape(layout.shape)
 
@@ -128,17 +134,15 @@ class Sanitizer(Findings):
         """The named lanes of a warp met: each now knows what the others had done."""
         layout = S.layout
         lane = np.arange(LANES, dtype=np.uint32)
-        here = layout.lanes(np.ones(1, np.bool_) if mask is None else mask, fill=False)
-        named = layout.lanes(members.view(np.uint32))
-        shape = layout.lanes_shape
-        here = np.broadcast_to(here, shape).reshape(self.known.shape[:3])
-        named = np.broadcast_to(named, shape).reshape(self.known.shape[:3])
+        here, named = (
+            np.broadcast_to(layout.lanes(each), layout.lanes_shape).reshape(self.known.shape[:3])
+            for each in (everyone(mask), members.view(np.uint32))
+        )
         met = here[..., :, None] & here[..., None, :] & ((named[..., None] >> lane) & 1 != 0)
         # what lane i learns: the most that any lane it met knew
         learnt = np.where(met[..., None], self.known[..., None, :, :], 0).max(axis=-2)
         self.known = np.maximum(self.known, learnt)
-        own = self.known[..., np.arange(LANES), np.arange(LANES)]
-        self.known[..., np.arange(LANES), np.arange(LANES)] = own + here
+        self.known[_OWN] += here
 
     def named(self, S, i: Instruction, mask, members) -> None:
         """Every lane that runs a warp's instruction is to be among those that it names."""
@@ -217,19 +221,14 @@ class Sanitizer(Findings):
         if compress and mask is None and self.epoch.size == 1 and self.known is None:
             index = layout.lift(index)
             first, last = self._ends(layout, index.shape)
-            flat, epoch, clock = index.reshape(-1), self.epoch, clock
+            flat, epoch = index.reshape(-1), self.epoch
             first, last = first.reshape(-1), last.reshape(-1)
         else:
-            shape = layout.shape
-            full = np.broadcast_to(index, shape)
-            if mask is None:
-                keep = slice(None)
-            else:
-                keep = np.flatnonzero(np.broadcast_to(mask, shape))
-            flat = full.reshape(-1)[keep]
-            first = last = np.broadcast_to(self.number, shape).reshape(-1)[keep]
-            epoch = np.broadcast_to(self.epoch, shape).reshape(-1)[keep]
-            clock = np.broadcast_to(clock, shape).reshape(-1)[keep]
+            keep = _named(layout, mask)
+            flat, first, epoch, clock = (
+                layout.flat(each)[keep] for each in (index, self.number, self.epoch, clock)
+            )
+            last = first
         start = (flat.astype(np.int64) * elem + skip) // size
         granules = max(1, elem * count // size)
         if granules > 1:
@@ -262,6 +261,23 @@ class Sanitizer(Findings):
                 unordered[at] = knows < clock[at]
         return unordered
 
+    def _check_race(self, S, i, a: _Accessed, bad, region, thread, does: str, did: str) -> bool:
+        """Whether one of the `bad` accesses is not ordered after what `thread` did; a finding."""
+        if not bad.any():
+            return False
+        s, g, read = a.shadow, a.granule, did == "read"
+        epoch, clock = (s.read_epoch, s.read_clock) if read else (s.write_epoch, s.write_clock)
+        bad = bad & self._unordered(S, a, thread, epoch[g], clock[g])
+        if bad.any():
+            at = s.read_at if read else s.write_at
+            self._race(S, i, a, bad, region, at, thread, does, did)
+        return bool(bad.any())
+
+    def _check_copies(self, S, i, a: _Accessed, writer, does: str) -> None:
+        copies = a.shadow.write_kind[a.granule] == COPY
+        if copies.any():
+            self._not_waited(S, i, a, copies, writer, does)
+
     def _block_row(self, S, number: np.ndarray) -> np.ndarray:
         order = np.sort(self.first_block.reshape(-1))
         return np.searchsorted(order, number)
@@ -279,12 +295,8 @@ class Sanitizer(Findings):
             bad = (writer >= 0) & ((writer != a.first) | (a.first != a.last))
             if kind == ATOMIC:
                 bad &= s.write_kind[g] != ATOMIC
-            bad &= self._unordered(S, a, writer, epoch, s.write_clock[g])
-            if bad.any():
-                self._race(S, i, a, bad, region, s.write_at, writer, "reads", "wrote")
-        copies = s.write_kind[g] == COPY
-        if copies.any():
-            self._not_waited(S, i, a, copies, writer, "reads")
+            self._check_race(S, i, a, bad, region, writer, "reads", "wrote")
+        self._check_copies(S, i, a, writer, "reads")
         old, old_epoch = s.reader[g], s.read_epoch[g]
         keep = (old_epoch == a.epoch) & (old != a.first) & (old >= 0)
         s.reader2[g] = np.where(keep, old, a.last)
@@ -304,24 +316,16 @@ class Sanitizer(Findings):
 
     def _write(self, S, i: Instruction, a: _Accessed, region, kind: int, values) -> None:
         s, g = a.shadow, a.granule
-        writer, epoch = s.writer[g], s.write_epoch[g]
+        writer = s.writer[g]
         atomic = (s.write_kind[g] == ATOMIC) & (kind == ATOMIC)
         bad = (writer >= 0) & (writer != a.first) & ~atomic
-        if bad.any():
-            bad &= self._unordered(S, a, writer, epoch, s.write_clock[g])
-            if bad.any():
-                self._race(S, i, a, bad, region, s.write_at, writer, "writes", "wrote")
-        copies = s.write_kind[g] == COPY
-        if copies.any():
-            self._not_waited(S, i, a, copies, writer, "writes")
+        self._check_race(S, i, a, bad, region, writer, "writes", "wrote")
+        self._check_copies(S, i, a, writer, "writes")
         polled = (s.read_kind[g] == ATOMIC) & (kind == ATOMIC)
         for reader in (s.reader[g], s.reader2[g]):
             bad = (reader >= 0) & (reader != a.first) & ~polled
-            if bad.any():
-                bad &= self._unordered(S, a, reader, s.read_epoch[g], s.read_clock[g])
-                if bad.any():
-                    self._race(S, i, a, bad, region, s.read_at, reader, "writes", "read")
-                    break
+            if self._check_race(S, i, a, bad, region, reader, "writes", "read"):
+                break
         s.writer[g] = a.first
         if kind != ATOMIC:
             self._same_instruction(S, i, a, region, values)
@@ -339,9 +343,7 @@ class Sanitizer(Findings):
             return
         if values is not None:
             value, index, mask = values
-            full = np.broadcast_to(value, S.layout.shape).reshape(-1)
-            if mask is not None:
-                full = full[np.flatnonzero(np.broadcast_to(mask, S.layout.shape))]
+            full = S.layout.flat(value)[_named(S.layout, mask)]
             if len(full) == len(a.granule):
                 order = np.argsort(a.granule, kind="stable")
                 g, v = a.granule[order], full[order]
@@ -364,12 +366,9 @@ class Sanitizer(Findings):
         for region, view, index, mask in pieces:
             a = self._accessed(S, region, view, index, mask, elem, count, False)
             self._write(S, i, a, None, COPY, None)
-            group = np.broadcast_to(self.committed, S.layout.shape).reshape(-1)
-            keep = slice(None)
-            if mask is not None:
-                keep = np.flatnonzero(np.broadcast_to(mask, S.layout.shape))
-            repeat = len(a.granule) // max(1, len(group[keep]))
-            self.pending.append((a.granule, a.first, np.repeat(group[keep], repeat)))
+            group = S.layout.flat(self.committed)[_named(S.layout, mask)]
+            repeat = len(a.granule) // max(1, len(group))
+            self.pending.append((a.granule, a.first, np.repeat(group, repeat)))
 
     def commit(self, S) -> None:
         """cp.async.commit_group"""
@@ -378,12 +377,10 @@ class Sanitizer(Findings):
 
     def wait(self, S, left: int) -> None:
         """cp.async.wait_group: of every thread at most `left` groups are still under way."""
-        shape = S.layout.shape
-        done = np.broadcast_to(self.committed - left, shape).reshape(-1)
-        epoch = np.broadcast_to(self.epoch, shape).reshape(-1)
-        clock = np.broadcast_to(self._own_clock(S), shape).reshape(-1)
-        waits = np.ones(1, np.bool_) if S.mask is None else S.mask
-        waits = np.broadcast_to(waits, shape).reshape(-1)
+        done, epoch, clock, waits = map(
+            S.layout.flat,
+            (self.committed - left, self.epoch, self._own_clock(S), everyone(S.mask)),
+        )
         row = {int(n): k for k, n in enumerate(self.number.reshape(-1)[:: self.threads])}
         base = np.array(sorted(row), np.int64)
         kept = []

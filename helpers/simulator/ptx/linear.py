@@ -117,12 +117,10 @@ class LinearForms:
             return z(o[1])
         if op == "sub" and isinstance(o[2], Reg):
             return 0
-        if op in ("add", "sub", "or", "xor", "min", "max"):
+        if op in ("add", "sub", "or", "xor", "min", "max", "selp"):
             return min(z(o[1]), z(o[2]))
         if op == "and":
             return max(z(o[1]), z(o[2]))
-        if op == "selp":
-            return min(z(o[1]), z(o[2]))
         if op == "shl" and isinstance(o[2], Imm):
             return min(MOST_ZEROS, z(o[1]) + int(o[2].value))
         if op == "shr" and isinstance(o[2], Imm):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import SimulatorError
@@ -241,41 +241,35 @@ def _components(blocks: list[Block], members: set[int]) -> list[list[int]]:
     on_stack: set[int] = set()
     stack: list[int] = []
     found: list[list[int]] = []
+    work: list[tuple[int, Iterator[int]]] = []
+
+    def enter(m: int) -> None:
+        index[m] = low[m] = len(index)
+        stack.append(m)
+        on_stack.add(m)
+        after = (k for k in blocks[m].after if k in members)
+        work.append((m, iter(sorted(after, reverse=True))))
+
     for root in sorted(members, reverse=True):
-        if root in index:
-            continue
-        work = [(root, iter(sorted((m for m in blocks[root].after if m in members), reverse=True)))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
+        if root not in index:
+            enter(root)
         while work:
             node, successors = work[-1]
-            advanced = False
             for m in successors:
                 if m not in index:
-                    index[m] = low[m] = len(index)
-                    stack.append(m)
-                    on_stack.add(m)
-                    after = sorted((k for k in blocks[m].after if k in members), reverse=True)
-                    work.append((m, iter(after)))
-                    advanced = True
+                    enter(m)
                     break
                 if m in on_stack:
                     low[node] = min(low[node], index[m])
-            if advanced:
-                continue
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[node])
-            if low[node] == index[node]:
-                part = []
-                while True:
-                    m = stack.pop()
-                    on_stack.discard(m)
-                    part.append(m)
-                    if m == node:
-                        break
-                found.append(part)
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    found.append(stack[:at:-1] + [node])
+                    on_stack.difference_update(stack[at:])
+                    del stack[at:]
     return found[::-1]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..errors import SimulatorError
 from ..limits import SIMULATED, WORD
 from .linear import LinearForms
-from .program import Graph, reads_and_writes
+from .program import Block, Graph, reads_and_writes
 from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, items_of
 
 SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
@@ -117,7 +117,7 @@ class _Window:
         plans: dict[int, list[tuple[int, int]]] = {id(a): [] for a in accesses}
         for window in sorted({w // 16 for w in present}):
             known = aligned[window]
-            if known < 8 or alignment < 4 and known < 8:
+            if known < 8:
                 known = alignment
             here = [w for w in sorted(present) if w // 16 == window]
             for offset, width in self._widths(here, window * 16, known):
@@ -200,28 +200,28 @@ def _idle_loads(graph: Graph) -> None:
             before[n].append(b.index)
     enough = len(COPY_DUMMIES)
     at_end = dict.fromkeys(before, enough)
+
+    def loads_at(b: Block, stop: int) -> int:
+        """Shared loads since the last copy, at instruction `stop` of a block."""
+        loads = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
+        for i in code[b.start : stop]:
+            if _is_copy(i):
+                loads = 0
+            elif i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
+                loads = min(enough, loads + 1)
+        return loads
+
     changed = True
     while changed:
         changed = False
         for b in graph.blocks:
-            start = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
-            loads = start
-            for i in code[b.start : b.end]:
-                if _is_copy(i):
-                    loads = 0
-                elif i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
-                    loads = min(enough, loads + 1)
-            if loads != at_end[b.index]:
-                at_end[b.index], changed = loads, True
+            loads = loads_at(b, b.end)
+            changed |= loads != at_end[b.index]
+            at_end[b.index] = loads
     for b in graph.blocks:
-        loads = min((at_end[n] for n in before[b.index]), default=0) if b.index else 0
-        for i in code[b.start : b.end]:
-            if _is_copy(i):
-                if loads < enough:
-                    i.plan = COPY_DUMMIES
-                break
-            if i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
-                loads += 1
+        copy = next((at for at in range(b.start, b.end) if _is_copy(code[at])), None)
+        if copy is not None and loads_at(b, copy) < enough:
+            code[copy].plan = COPY_DUMMIES
 
 
 def _straight_runs(graph: Graph) -> list[tuple[int, int]]:
@@ -254,7 +254,8 @@ def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
         except SimulatorError:
             continue
         if i.predicate is not None or "volatile" in i.modifiers or elem < WORD:
-            window.close() if store else None
+            if store:
+                window.close()
             continue
         n = i.vector_length
         words = []
