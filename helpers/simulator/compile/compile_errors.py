@@ -56,19 +56,14 @@ _INSTEAD_OF_NAME = {
     "uint": "unsigned int",
 }
 _HEADER_OF_NAME = {
-    "half": "cuda_fp16.h",
-    "half2": "cuda_fp16.h",
-    "__half": "cuda_fp16.h",
-    "__half2": "cuda_fp16.h",
-    "__float2half": "cuda_fp16.h",
-    "__half2float": "cuda_fp16.h",
-    "nv_bfloat16": "cuda_bf16.h",
-    "nv_bfloat162": "cuda_bf16.h",
-    "__nv_bfloat16": "cuda_bf16.h",
-    "__nv_bfloat162": "cuda_bf16.h",
-    "__float2bfloat16": "cuda_bf16.h",
-    "nvcuda": "mma.h",
-    "wmma": "mma.h",
+    **dict.fromkeys(
+        ("half", "half2", "__half", "__half2", "__float2half", "__half2float"), "cuda_fp16.h"
+    ),
+    **dict.fromkeys(
+        ("nv_bfloat16", "nv_bfloat162", "__nv_bfloat16", "__nv_bfloat162", "__float2bfloat16"),
+        "cuda_bf16.h",
+    ),
+    **dict.fromkeys(("nvcuda", "wmma"), "mma.h"),
 }
 _TYPES = "unsigned int for uint32_t, unsigned char for uint8_t, long long for int64_t"
 _LIMITS = "3.402823466e+38f for FLT_MAX, __int_as_float(0x7f800000) for INFINITY"

@@ -11,8 +11,14 @@ from ..ptx.syntax import Instruction, Reg, Sym
 from .code import Activation, Code, Group
 from .faults import everyone, fault, part_written, plain_name
 from .operands import BOOL, getter, putter
+from .params import store
 from .printf import BUILTIN
 from .waiting import Parked
+
+
+def _split(mask, p) -> tuple[np.ndarray, np.ndarray]:
+    """The threads of a mask for which a predicate holds, and the others."""
+    return (p, ~p) if mask is None else (mask & p, mask & ~p)
 
 
 class Branching:
@@ -30,37 +36,35 @@ class Branching:
             S.tally.converted(S, code.converted[block], group.mask)
         if p.size == 1:
             return target if p.item() else block + 1
-        mask = group.mask
-        if mask is None:
-            taken, stay = p, ~p
-        else:
-            taken, stay = mask & p, mask & ~p
+        taken, stay = _split(group.mask, p)
         if not stay.any():
             return target
         if not taken.any():
             return block + 1
         if S.counting:
             S.tally.diverged(S, end, taken, stay)
-        self.groups.append(Group(group.frame, target, taken, group.visited))
-        self.groups.append(Group(group.frame, block + 1, stay, group.visited))
+        self._queue(group, target, taken)
+        self._queue(group, block + 1, stay)
         return None
+
+    def _queue(self, group: Group, block: int, mask) -> None:
+        """Let a part of a group, or all of it, go on at another block when its turn comes."""
+        self.groups.append(Group(group.frame, block, mask, group.visited))
 
     def _end(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
         S = self.S
         guard = code.guards[block]
         if guard is not None:
-            p = guard(S, R)
-            taken = p if group.mask is None else group.mask & p
+            taken, stay = _split(group.mask, guard(S, R))
             if not taken.any():
                 return block + 1
-            stay = ~p if group.mask is None else group.mask & ~p
             if stay.any():
-                self.groups.append(Group(group.frame, block + 1, stay, group.visited))
+                self._queue(group, block + 1, stay)
                 part = Group(group.frame, block, taken, group.visited)
                 self._enter(part)
                 following = self._carry_out(part, code, block, end, R)
                 if following is not None:
-                    self.groups.append(Group(group.frame, following, taken, part.visited))
+                    self._queue(part, following, taken)
                 return None
         return self._carry_out(group, code, block, end, R)
 
@@ -105,10 +109,7 @@ class Branching:
     def _hand_back(self, values: dict, parent: Activation, result, mask) -> None:
         entries = parent.params.setdefault(result.name, {})
         for key, value in values.items():
-            old = entries.get(key)
-            if mask is not None and old is not None and old.dtype == value.dtype:
-                value = np.where(mask, value, old)
-            entries[key] = value
+            store(entries, key, value, mask)
 
     def _indexed_branch(self, group: Group, code: Code, end: Instruction, R) -> None:
         S = self.S
@@ -120,14 +121,11 @@ class Branching:
             here = (index == n) & mask
             if here.any():
                 target = code.graph.target(label, end.line)
-                self.groups.append(
-                    Group(group.frame, target, None if whole else here, group.visited)
-                )
+                self._queue(group, target, None if whole else here)
 
     def _call_named(self, group, block, end, name, results, arguments) -> int | None:
         S = self.S
-        arguments = arguments.items if arguments is not None else ()
-        results = results.items if results is not None else ()
+        arguments, results = (v.items if v is not None else () for v in (arguments, results))
         params = group.frame.params
         builtin = BUILTIN.get(name)
         if builtin is not None:
@@ -175,7 +173,7 @@ class Branching:
                     part.mask = None
                 following = self._call_named(part, block, end, name, results, arguments)
                 if following is not None:
-                    self.groups.append(Group(group.frame, following, part.mask, group.visited))
+                    self._queue(group, following, part.mask)
         if lost.any():
             where = S.layout.locate(lost)
             raise fault(

@@ -61,10 +61,14 @@ def param_store(i: Instruction):
     def step(S, R):
         entries = S.frame.params.setdefault(name, {})
         for n, get in enumerate(gets):
-            value, key = get(S, R), offset + n * dtype.itemsize
-            old = entries.get(key)
-            if S.mask is not None and old is not None and old.dtype == value.dtype:
-                value = np.where(S.mask, value, old)
-            entries[key] = value
+            store(entries, offset + n * dtype.itemsize, get(S, R), S.mask)
 
     return step
+
+
+def store(entries: dict, offset: int, value: np.ndarray, mask) -> None:
+    """Put a value into a call's parameter buffer; threads outside the mask keep theirs."""
+    old = entries.get(offset)
+    if mask is not None and old is not None and old.dtype == value.dtype:
+        value = np.where(mask, value, old)
+    entries[offset] = value
