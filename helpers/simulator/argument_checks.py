@@ -13,6 +13,7 @@ from .compile.signature import signature
 from .compile.source_text import mask
 from .errors import SimulatorError
 from .launch_rules import check_array, check_number, check_promise, kind_of, launch_shape
+from .limits import MULTIPROCESSORS, SIMULATED
 from .ptx.syntax import Function
 
 _LAUNCH = functools.partial(SimulatorError, "launch")
@@ -34,6 +35,21 @@ def check_geometry(entry: str, grid, block, function: Function):
     grid, block = launch_shape(entry, grid, block, _LAUNCH)
     check_promise(entry, block, function.bounds.get("maxntid"), _LAUNCH)
     return grid, block
+
+
+def check_cooperative(entry: str, blocks: int, threads: int) -> None:
+    """Refuse a grid whose blocks cannot all be on the H200's multiprocessors at once.
+
+    Registers and shared memory may allow fewer still. Raises SimulatorError ("launch").
+    """
+    together = min(SIMULATED.multiprocessor_blocks, SIMULATED.multiprocessor_threads // threads)
+    most = MULTIPROCESSORS * together
+    if blocks > most:
+        raise _LAUNCH(
+            f"{entry} is launched cooperatively with {blocks:,} blocks of {threads} threads, but "
+            f"an H200 holds {most:,} of them at once, and a barrier of the grid waits for all: "
+            "launch fewer blocks and let each do more."
+        )
 
 
 def macros_of(options: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from .argument_checks import check_arguments, check_geometry
+from .argument_checks import check_arguments, check_cooperative, check_geometry
 from .compile.compiler import compile_ptx
 from .compile.source_text import main_file
 from .errors import Interrupted, SimulatorError
@@ -15,6 +15,7 @@ from .machine.faults import part_written
 from .machine.layout import Layout, batches
 from .machine.machine import Machine, running_line
 from .machine.run import Run, prepare
+from .machine.variables import ModuleState
 from .observe.progress import Progress
 from .observe.report import Report
 from .observe.sanitizer import Sanitizer
@@ -45,6 +46,9 @@ def launch(
     progress: bool = True,
     filename: str = "kernel.cu",
     include_dirs=(),
+    name_expressions: tuple[str, ...] = (),
+    state: ModuleState | None = None,
+    cooperative: bool = False,
 ) -> Report:
     """Run a CUDA C kernel on the simulator and return what it did.
 
@@ -69,7 +73,10 @@ def launch(
         batch_threads: about how many threads run at once.
         trace_bytes: how much memory `report.accesses` may use; a longer trace is dropped.
         progress: show a bar once a launch takes more than a second.
-        filename, include_dirs: as for `compile_ptx`.
+        filename, include_dirs, name_expressions: as for `compile_ptx`.
+        state: the module's variables and heap (`module_state`), which the launch goes on with and
+            changes; without it they have their initial values.
+        cooperative: let all blocks run at once, so that `this_grid().sync()` works.
 
     Returns:
         Report: counters in total and per source line, and the trace.
@@ -85,10 +92,13 @@ def launch(
             entry, schedule, shared_mem, max_dynamic_shared, max_steps=(max_steps, 1),
             batch_threads=(batch_threads, 1), trace_bytes=(trace_bytes, 0),
         )  # fmt: skip
-        compiled = compile_ptx(code, options, filename=filename, include_dirs=include_dirs)
+        compiled = compile_ptx(
+            code, options, filename=filename, include_dirs=include_dirs,
+            name_expressions=name_expressions,
+        )  # fmt: skip
         mangled = compiled.entry(entry)
         with _told_of(entry):
-            run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes))
+            run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes), state)
         function = run.code.function
         grid, block = check_geometry(entry, grid, block, function)
         arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
@@ -99,12 +109,16 @@ def launch(
         run.arguments, run.schedule = arguments, schedule
         if sanitize:
             run.sanitizer = Sanitizer(run)
-        at_once = run.threads_at_once(block[0] * block[1] * block[2], int(batch_threads))
-        total = grid[0] * grid[1] * grid[2]
+        threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
+        at_once = run.threads_at_once(threads, int(batch_threads))
+        if cooperative:
+            check_cooperative(entry, total, threads)
+            run.place_grid_barrier()
+            at_once = total * threads
         done, bar = 0, Progress(entry, total, progress)
         with np.errstate(all="ignore"), _told_of(entry, run), _interrupts(entry, run, bar):
             for number, (first, extent) in enumerate(batches(grid, block, at_once)):
-                S = Batch(run, Layout(grid, block, first, extent), number)
+                S = Batch(run, Layout(grid, block, first, extent, run.specials), number)
                 if run.sanitizer is not None:
                     run.sanitizer.begin(S)
                 Machine(S, run.code, max_steps).run()
@@ -112,6 +126,19 @@ def launch(
                 done += S.layout.nblocks
                 bar.show(done)
         return Report(compiled, run, grid, block, arguments)
+
+
+def module_state(
+    code: str, options: tuple[str, ...] = (), *, name_expressions: tuple[str, ...] = ()
+) -> ModuleState:
+    """Fresh memory for the variables of a source, for the `state` of its launches.
+
+    Raises:
+        SimulatorError: the source does not compile.
+    """
+    return ModuleState(
+        prepare(compile_ptx(code, options, name_expressions=name_expressions)).module
+    )
 
 
 @contextmanager

@@ -40,3 +40,4 @@ LIMITS = {
 }
 CAPABILITY = 90  # 10 * major + minor of what the simulator compiles for and counts as
 SIMULATED = LIMITS[CAPABILITY]
+MULTIPROCESSORS = 132  # of an H200

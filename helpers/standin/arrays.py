@@ -14,24 +14,30 @@ from typing import Any
 import numpy as np
 
 from . import cuda, missing
-
-
-class MemoryPointer:
-    """`x.data`: where an array lies. `ptr` is the address, `size` the extent in bytes."""
-
-    def __init__(self, ptr: int, size: int):
-        self.ptr = ptr
-        self.size = size
-
-    def __int__(self) -> int:
-        return self.ptr
-
-    def __repr__(self) -> str:
-        return f"<MemoryPointer {self.ptr:#x}>"
+from .pointers import MemoryPointer
 
 
 class ndarray(np.ndarray):  # noqa: N801 (CuPy's name)
-    """An array on the device, as `cp.asarray`, `cp.zeros` and the like make it."""
+    """An array on the device, as `cp.asarray`, `cp.zeros` and the like make it.
+
+    Args:
+        shape, dtype, order: as NumPy's.
+        memptr: memory to be an array over, such as `module.get_global(name)`; new without it.
+        strides: bytes from one element to the next along each axis.
+
+    Raises:
+        ValueError: the memory is too small.
+    """
+
+    def __new__(cls, shape, dtype=float, memptr=None, strides=None, order="C"):
+        if memptr is None:
+            return np.empty(shape, dtype, order or "C").view(cls)
+        if not isinstance(memptr, MemoryPointer):
+            raise TypeError(f"memptr must be a MemoryPointer, not {type(memptr).__name__}")
+        made = np.ndarray(
+            shape, dtype, memptr.buffer, memptr.offset, strides=strides, order=order or "C"
+        )
+        return made.view(cls)
 
     def get(self, stream=None, order: str = "C", out: np.ndarray | None = None, blocking=True):
         """Copy to the host.
@@ -67,7 +73,7 @@ class ndarray(np.ndarray):  # noqa: N801 (CuPy's name)
     @property
     def data(self) -> MemoryPointer:
         """Where the array lies."""
-        return MemoryPointer(self.__array_interface__["data"][0], self.nbytes)
+        return MemoryPointer.of(self)
 
     @property
     def device(self):

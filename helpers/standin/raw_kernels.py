@@ -12,11 +12,16 @@ from .. import simulator
 from ..simulator.compile.compiler import compile_ptx
 from ..simulator.errors import SimulatorError
 from ..simulator.limits import CAPABILITY, SIMULATED
+from ..simulator.machine.faults import plain_name
 from ..simulator.machine.run import prepare
+from ..simulator.machine.variables import ModuleState
 from . import missing
 from .arrays import ndarray
+from .pointers import MemoryPointer
 
 _counting = False
+# What each source's variables hold. As in CuPy, one source with one set of options is one module.
+_states: dict[tuple, ModuleState] = {}
 
 
 @contextlib.contextmanager
@@ -44,6 +49,7 @@ class RawKernel:
         name: the kernel's name in it.
         options: NVRTC's options, a tuple of strings.
         backend: `nvrtc`.
+        enable_cooperative_groups: let all blocks run at once, for `this_grid().sync()`.
 
     Raises:
         TypeError: an argument of another type.
@@ -57,7 +63,9 @@ class RawKernel:
         "_max_dynamic",
         "backend",
         "code",
+        "enable_cooperative_groups",
         "name",
+        "name_expressions",
         "options",
         "report",
     )
@@ -78,7 +86,6 @@ class RawKernel:
             raise TypeError(f"name must be a string, not {type(name).__name__}")
         for given, what in (
             (translate_cucomplex, "translate_cucomplex"),
-            (enable_cooperative_groups, "enable_cooperative_groups"),
             (jitify, "jitify"),
         ):
             if given:
@@ -87,6 +94,8 @@ class RawKernel:
         self.name = self.__name__ = name
         self.options = options
         self.backend = backend
+        self.enable_cooperative_groups = bool(enable_cooperative_groups)
+        self.name_expressions: tuple[str, ...] = ()
         self.report = None
         self._max_dynamic: int | None = None  # None: what is left of 48 KB
         self._carveout = -1
@@ -131,18 +140,27 @@ class RawKernel:
             shared_mem=shared_mem,
             count=_counting,
             max_dynamic_shared=self._max_dynamic,
+            name_expressions=self.name_expressions,
+            state=self._state(),
+            cooperative=self.enable_cooperative_groups,
         )
 
     def compile(self, log_stream=None) -> None:
         """Compile now; `log_stream.write` gets the compiler's messages."""
-        compiled = compile_ptx(self.code, self.options)
+        compiled = self._compiled()
         compiled.entry(self.name)
         if log_stream is not None:
             log_stream.write(compiled.log)
 
+    def _compiled(self):
+        return compile_ptx(self.code, self.options, name_expressions=self.name_expressions)
+
+    def _state(self) -> ModuleState:
+        return _state(self._compiled(), self.enable_cooperative_groups)
+
     def _function(self):
         """(this kernel's function in the parsed PTX, the module that it is in)."""
-        compiled = compile_ptx(self.code, self.options)
+        compiled = self._compiled()
         module = prepare(compiled).module
         return module.functions[compiled.entry(self.name)], module
 
@@ -249,7 +267,9 @@ class RawModule:
         code: the source. `path`, CuPy's way to load a compiled file, is not simulated.
         options: NVRTC's options, a tuple of strings.
         backend: `nvrtc`.
-        name_expressions: CuPy's way to make instances of template kernels; not simulated.
+        name_expressions: instances of template kernels to make, such as `["scale<float, 4>"]`;
+            `get_function` takes the same strings.
+        enable_cooperative_groups: let all blocks run at once, for `this_grid().sync()`.
     """
 
     def __init__(
@@ -277,11 +297,11 @@ class RawModule:
         self.code = code
         self.options = options
         self.backend = backend
-        if name_expressions:
-            raise ValueError(
-                "the simulator makes no instances of template kernels: write "
-                'extern "C" __global__ kernels that call the template'
+        if isinstance(name_expressions, str):
+            raise TypeError(
+                f"name_expressions must be a list of strings such as [{name_expressions!r}]"
             )
+        self.name_expressions = tuple(name_expressions or ())
 
     def get_function(self, name: str) -> RawKernel:
         """The kernel with this name, or of this name expression.
@@ -290,17 +310,49 @@ class RawModule:
             SimulatorError: the source does not compile or has no such kernel.
         """
         kernel = RawKernel(self.code, name, self.options, self.backend, **self._settings)
+        kernel.name_expressions = self.name_expressions
         kernel.compile()
         return kernel
 
+    def get_global(self, name: str) -> MemoryPointer:
+        """Where a `__device__` or `__constant__` variable lies: what is written there is its value.
+
+        `cp.ndarray(shape, dtype, memptr=...)` is an array over it.
+
+        Raises:
+            SimulatorError: the source does not compile.
+            ValueError: it has no such variable, or none that a kernel uses.
+        """
+        compiled = self._compiled()
+        state = _state(compiled, self._settings["enable_cooperative_groups"])
+        found = [v for v in state.variables if name in (v, plain_name(v))]
+        found = [compiled.names[name]] if name in compiled.names else found
+        if len(found) != 1 or found[0] not in state.variables:
+            known = ", ".join(sorted({plain_name(v) for v in state.variables})) or "none"
+            raise ValueError(
+                f"{compiled.filename} has no __device__ or __constant__ variable {name}; it has "
+                f"{known} (a variable that no kernel uses is left out by the compiler)."
+            )
+        return MemoryPointer(state.bytes_of(found[0]), 0)
+
+    def _compiled(self):
+        return compile_ptx(self.code, self.options, name_expressions=self.name_expressions)
+
     def compile(self, log_stream=None) -> None:
         """Compile now; `log_stream.write` gets the compiler's messages."""
-        compiled = compile_ptx(self.code, self.options)
+        compiled = self._compiled()
         if log_stream is not None:
             log_stream.write(compiled.log)
 
     def __getattr__(self, name):
         raise missing.unknown("RawModule", name, dir(type(self)))
+
+
+def _state(compiled, cooperative: bool) -> ModuleState:
+    key = (compiled.request, compiled.ptx, cooperative)
+    if key not in _states:
+        _states[key] = ModuleState(prepare(compiled).module)
+    return _states[key]
 
 
 def _check_source(code: str, options: tuple[str, ...], backend: str) -> None:

@@ -406,16 +406,11 @@ def test_unknown_limits_are_listed():
 
 
 @pytest.mark.parametrize(
-    "setting", [{"jitify": True}, {"enable_cooperative_groups": True}, {"backend": "nvcc"}]
+    "setting", [{"jitify": True}, {"translate_cucomplex": True}, {"backend": "nvcc"}]
 )
 def test_what_the_simulator_does_not_have_is_refused(setting):
     with pytest.raises(ValueError, match="simulator"):
         standin.RawKernel(ADD, "add", **setting)
-
-
-def test_template_instances_are_refused():
-    with pytest.raises(ValueError, match="template"):
-        standin.RawModule(code=ADD, name_expressions=["scale<float>"])
 
 
 def test_a_launch_is_counted_only_when_asked():

@@ -58,7 +58,9 @@ def unknown_entry(name: str, known: dict[str, str], filename: str) -> str:
     if not known:
         return (
             f"{filename} has no kernel {name}: it has no __global__ function at all, except "
-            "perhaps templates, of which a kernel is made only when name_expressions asks for it."
+            "perhaps templates. Of those a kernel is made where one is asked for: by "
+            f'RawModule(code=..., name_expressions=["{plain_name(name)}<float>"]), or by '
+            f"`template __global__ void {plain_name(name)}<float>(...);` in the source."
         )
     names = list(known.values())
     near = difflib.get_close_matches(name, [plain_name(n) for n in names], n=1)

@@ -31,6 +31,8 @@ class Batch:
         self.counting = run.counting
         self.tally = run.tally
         self.print = run.print
+        self.heap = run.heap
+        self.issued = 0  # instructions up to the end of the block of code that runs
         self.shared = Buffer(layout.nblocks, run.shared_bytes, layout.block_index, SHARED_BASE)
         self._local = None
         self._local_bytes = run.code.depot

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
-from .memory import SLOT
+from .allocations import SLOT
 
 
 def plain_name(symbol: str) -> str:
@@ -71,6 +71,8 @@ def raise_fault(S, i: Instruction, address, total, mask, write, space, region=No
 def _global_fault(S, address, total, mask, verb: str) -> tuple[str, str]:
     every = everyone(mask) & np.ones_like(address, np.bool_)
     inside = np.zeros_like(address, np.bool_)
+    for slot in np.unique(np.broadcast_to(address, every.shape)[every] // SLOT):
+        S.space.find(int(slot) * SLOT, int(slot) * SLOT + 1)  # makes known what pointers lead to
     for r in S.space.regions:
         inside |= (address >= r.start) & (address + total <= r.start + r.nbytes)
     outside, misaligned = every & ~inside, every & (address % total != 0)

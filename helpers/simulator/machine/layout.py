@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..limits import LANES
+from ..limits import LANES, MULTIPROCESSORS
 
 
 class Layout:
     """One batch: blocks [first, first + extent) of a grid along (z, y, x)."""
 
-    def __init__(self, grid, block, first, extent):
+    def __init__(self, grid, block, first, extent, specials: dict[str, int] | None = None):
         self.grid, self.block = grid, block  # (x, y, z)
         self.first, self.extent = first, extent  # (z, y, x)
         self.bshape = tuple(n for n in extent if n > 1)
@@ -30,6 +30,8 @@ class Layout:
         self.warps = -(-self.nthreads // LANES)
         self.lanes_shape = self.bshape + (self.warps, LANES)
         self._specials = self._make_specials()
+        for name, value in (specials or {}).items():
+            self._specials[name] = np.full(1, value, np.uint32)
         self.block_index = np.arange(self.nblocks, dtype=np.int64).reshape(
             self.bshape + (1,) * len(self.tshape)
         )
@@ -87,12 +89,15 @@ class Layout:
         }
         if name in of_lane:
             return of_lane[name]
+        if name == "smid":  # blocks go round the SMs; a GPU's order is its own
+            x, y, z = (self._specials[f"ctaid.{axis}"] for axis in "xyz")
+            return (x + self.grid[0] * (y + self.grid[1] * z)) % np.uint32(MULTIPROCESSORS)
         # A cluster is one block.
         head, _, axis = name.partition(".")
         if head in ("clusterid", "nclusterid"):
             return self._specials[f"{'n' if head[0] == 'n' else ''}ctaid.{axis}"]
-        constants = {"nwarpid": self.warps, "nsmid": 132, "cluster_nctarank": 1}
-        constants |= dict.fromkeys(("smid", "gridid", "cluster_ctarank", "cluster_ctaid"), 0)
+        constants = {"nwarpid": self.warps, "nsmid": MULTIPROCESSORS, "cluster_nctarank": 1}
+        constants |= dict.fromkeys(("gridid", "cluster_ctarank", "cluster_ctaid"), 0)
         constants |= {"reserved_smem_offset_begin": 0, "cluster_nctaid": 1}
         return np.full(1, constants[head], np.uint32) if head in constants else None
 

@@ -192,6 +192,7 @@ class Machine(Branching):
         S = self.S
         steps = code.steps[block]
         self.steps_left -= len(steps) + 1
+        S.issued = self.max_steps - self.steps_left
         if self.steps_left < 0:
             self._endless(Group(group.frame, block, group.mask), code.ends[block], None)
         if code.endless[block] and group.frame.parent is None:

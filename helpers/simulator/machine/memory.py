@@ -1,10 +1,10 @@
 """The state spaces: global, const and param regions, and the per-block and per-thread buffers.
 
-A global address is a number in the simulator's own address space. Every root buffer (the array that
-owns the memory behind an argument) gets a slot of 2**36 bytes, aligned like an allocation of a
-GPU, and an argument that is a view keeps its offset in it; so the sectors that a warp touches are
-those of a GPU, however NumPy happened to align the array, and an index that runs off an array can
-never land in another one. Kernels read and write the caller's memory in place.
+A global address is a number in the simulator's own address space (`allocations`): the memory behind
+an argument is aligned like an allocation of a GPU, and an argument that is a view keeps its offset
+in it; so the sectors that a warp touches are those of a GPU, however NumPy happened to align the
+array, and an index that runs off an array can never land in another one. A pointer that the kernel
+finds in memory leads to the array there, if it lives. Kernels read and write in place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-SLOT = 1 << 36
+from .allocations import ALLOCATIONS, SLOT, root_of
+
 SHARED_WINDOW = 1 << 50
 LOCAL_WINDOW = 1 << 51
 FUNCTION_WINDOW = 1 << 52
@@ -36,6 +37,7 @@ class Region:
     dtype: np.dtype
     kind: str = "global"
     written: bool = False
+    root: np.ndarray | None = None  # whose memory it is, kept alive
     views: dict = field(default_factory=dict)
 
     def view(self, size: int) -> tuple[np.ndarray, int]:
@@ -49,42 +51,30 @@ class Region:
         return got
 
 
-def root_of(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory behind a view."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
 class AddressSpace:
     """All regions that a launch may touch through global addresses."""
 
     def __init__(self):
         self.regions: list[Region] = []
-        self.roots: dict[int, tuple[int, np.ndarray]] = {}
+        self.keeps_variables = False  # whether __device__ variables outlive the launch
 
     def add_array(self, array: np.ndarray, name: str) -> int:
         """Make an argument addressable; returns its address."""
-        root = root_of(array)
-        pointer = array.__array_interface__["data"][0]
-        root_pointer = root.__array_interface__["data"][0]
-        if root_pointer not in self.roots:
-            self.roots[root_pointer] = ((len(self.roots) + 1) * SLOT, root)
-        start = self.roots[root_pointer][0] + pointer - root_pointer
+        start = ALLOCATIONS.address(array)
         flat = np.asarray(array).reshape(-1)
         data = flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
         for region in self.regions:
             if region.start == start and region.nbytes == data.nbytes:
                 return start
-        self.regions.append(
-            Region(name, start, data.nbytes, data, array.flags.writeable, array.dtype)
+        region = Region(
+            name, start, data.nbytes, data, array.flags.writeable, array.dtype, root=root_of(array)
         )
+        self.regions.append(region)
         return start
 
     def add_bytes(self, data: np.ndarray, name: str, kind: str, writable: bool, dtype) -> int:
         """Make a module variable or the parameters addressable; returns the address."""
-        start = (len(self.roots) + 1) * SLOT
-        self.roots[-len(self.roots) - 1] = (start, data)
+        start = ALLOCATIONS.address(data)
         self.regions.append(Region(name, start, data.nbytes, data, writable, np.dtype(dtype), kind))
         return start
 
@@ -93,7 +83,39 @@ class AddressSpace:
         for region in self.regions:
             if region.start <= low and high <= region.start + region.nbytes:
                 return region
-        return None
+        return self._before_slice(low, high) or self._behind_pointer(low, high)
+
+    def _before_slice(self, low: int, high: int) -> Region | None:
+        """The whole array of which an argument is a slice: `in[-1]` may be meant there.
+
+        What lies behind the slice's end stays out of bounds.
+        """
+        for region in self.regions:
+            if region.kind == "global" and region.start // SLOT == low // SLOT:
+                break
+        else:
+            return None
+        start, root = low // SLOT * SLOT, region.root
+        if not start <= low < high <= region.start + region.nbytes:
+            return None
+        flat = root.reshape(-1, order="A").view(np.uint8)[: region.start + region.nbytes - start]
+        return self._add(region.name, start, flat, root, "slice")
+
+    def _behind_pointer(self, low: int, high: int) -> Region | None:
+        """The array that a pointer found in memory leads to: no argument, but alive."""
+        root = ALLOCATIONS.owner(low)
+        if root is None:
+            return None
+        start = low // SLOT * SLOT
+        flat = root.reshape(-1, order="A").view(np.uint8)  # an owner of memory has no gaps
+        name = f"array({', '.join(map(str, root.shape))})"
+        return self._add(name, start, flat, root) if high <= start + root.nbytes else None
+
+    def _add(self, name: str, start: int, data: np.ndarray, root: np.ndarray, kind="global"):
+        writable = root.flags.writeable
+        region = Region(name, start, data.nbytes, data, writable, root.dtype, kind, root=root)
+        self.regions.append(region)
+        return region
 
     def nearest(self, address: int) -> Region | None:
         """The region that an out-of-bounds address fell beside."""
@@ -103,12 +125,13 @@ class AddressSpace:
                 return r.start - address
             return max(0, address - (r.start + r.nbytes) + 1)
 
-        regions = [r for r in self.regions if r.kind != "parameter"]
+        regions = [r for r in self.regions if r.kind not in ("parameter", "slice")]
         return min(regions, key=distance, default=None)
 
     def written(self) -> list[str]:
-        """Names of the arguments that have been written to."""
-        return [r.name for r in self.regions if r.written and r.kind == "global"]
+        """Names of the arguments, and of variables that stay, that have been written to."""
+        told = ("global", "slice", "device" if self.keeps_variables else "global")
+        return list(dict.fromkeys(r.name for r in self.regions if r.written and r.kind in told))
 
 
 class Buffer:

@@ -127,11 +127,11 @@ def getter(i: Instruction, operand, dtype: np.dtype):
 
 def special_error(i: Instruction, name: str) -> SimulatorError:
     """The error for a special register that the simulator does not have."""
-    if "clock" in name or "timer" in name:
+    if name in ("envreg1", "envreg2"):
         return SimulatorError(
             "unsupported",
-            f"line {i.line}: the simulator has no clock (%{name}): it counts, it never times; "
-            "measure time on a GPU.",
+            f"line {i.line}: a barrier of the whole grid (this_grid().sync()) needs a cooperative "
+            "launch: make the kernel with enable_cooperative_groups=True.",
             i.line,
         )
     return i.unsupported(f"does not know the special register %{name}")

@@ -209,4 +209,31 @@ def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     )  # fmt: skip
 
 
-BUILTIN = {"vprintf": vprintf, "__assertfail": assertion}
+def malloc(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
+    """Memory from the device's heap for every active thread; 0 for those that get none."""
+    sizes = S.layout.full(arguments[0].view(np.uint64))
+    out = np.zeros(S.layout.shape, np.uint64)
+    heap = S.heap()
+    flat = out.reshape(-1)
+    for thread in np.flatnonzero(S.layout.full(everyone(S.mask))).tolist():
+        flat[thread] = heap.take(int(sizes.flat[thread]))
+    return out
+
+
+def free(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
+    """Give memory back to the device's heap."""
+    addresses = S.layout.full(arguments[0].view(np.int64))
+    mask = S.layout.full(everyone(S.mask))
+    for thread in np.flatnonzero(mask).tolist():
+        if not S.heap().give_back(int(addresses.flat[thread])):
+            here = np.zeros(mask.size, np.bool_)
+            here[thread] = True
+            block, which = S.layout.locate(here.reshape(mask.shape))
+            raise fault(
+                S, i.line, "out_of_bounds", f"thread {which} of block {block} frees what malloc "
+                "did not give, or has freed it before; free each pointer once.",
+            )  # fmt: skip
+    return np.zeros(1, np.uint64)
+
+
+BUILTIN = {"vprintf": vprintf, "__assertfail": assertion, "malloc": malloc, "free": free}

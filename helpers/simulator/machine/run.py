@@ -12,14 +12,14 @@ from ..compile.compiler import Compiled
 from ..ptx import program, ptxas
 from ..ptx.ptx_parser import parse
 from ..ptx.sinking import sink_loads
-from ..ptx.syntax import TYPE_SIZES, Imm, Module, Sym, Variable
+from ..ptx.syntax import Module, Sym, Variable
 from .code import Code
 from .faults import plain_name
-from .memory import FUNCTION_WINDOW, AddressSpace
+from .memory import AddressSpace
+from .variables import ModuleState, element_dtype
 
 BATCH_BYTES = 1 << 28  # of shared and local memory of the blocks that run at once
 FRAMES = 32  # that a function which calls itself is expected to need on a thread's stack
-ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
 class Prepared:
@@ -61,9 +61,15 @@ def prepare(compiled: Compiled) -> Prepared:
 
 
 class Run:
-    """One launch. What observes it (`tally`, and `sanitizer` if there is one) is handed in."""
+    """One launch. What observes it (`tally`, and `sanitizer` if there is one) is handed in.
 
-    def __init__(self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally):
+    Without a `state` the module's variables have their initial values.
+    """
+
+    def __init__(
+        self, prepared: Prepared, mangled: str, entry: str, counting: bool, tally,
+        state: ModuleState | None = None,
+    ):  # fmt: skip
         self.prepared, self.entry, self.counting, self.tally = prepared, entry, counting, tally
         prepared.need(mangled)
         self.code = prepared.codes[mangled]
@@ -77,9 +83,10 @@ class Run:
         self.sanitizer = None
         self.schedule = "lockstep"
         self.arguments: list[Passed] = []
-        self.function_addresses = {
-            name: FUNCTION_WINDOW + 256 * n for n, name in enumerate(prepared.module.functions)
-        }
+        self.state = ModuleState(prepared.module) if state is None else state
+        self.space.keeps_variables = state is not None
+        self.function_addresses = self.state.functions
+        self.specials: dict[str, int] = {}
 
     def threads_at_once(self, threads: int, wanted: int) -> int:
         """How many threads a batch may have, so that the memory of its blocks stays bounded.
@@ -128,33 +135,42 @@ class Run:
         return static
 
     def place_variables(self) -> None:
-        """Give __device__ and __constant__ variables memory, with their initial values."""
-        variables = [
-            v for v in self.prepared.module.variables.values() if v.space in ("global", "const")
-        ]
-        for f in self.prepared.module.functions.values():
-            variables += [v for v in f.variables.values() if v.space in ("global", "const")]
-        data = {}
-        for v in variables:
-            data[v.name] = np.zeros(max(v.size, 1), np.uint8)
-            dtype = ELEMENT_DTYPES.get(v.element, np.dtype(f"u{TYPE_SIZES[v.element]}"))
+        """Give the variables that the kernel may reach their places in the address space."""
+        variables = self.state.variables
+        waiting = {
+            operand.name
+            for code in self.prepared.codes.values()
+            for i in code.function.instructions
+            for operand in i.operands
+            for operand in (getattr(operand, "base", operand),)
+            if isinstance(operand, Sym) and operand.name in variables
+        }
+        while waiting:
+            v = variables[waiting.pop()]
+            waiting |= {
+                item.name
+                for item in v.initial
+                if isinstance(item, Sym) and item.name in variables.keys() - self.addresses.keys()
+            }
             kind = "constant" if v.space == "const" else "device"
             self.addresses[v.name] = self.space.add_bytes(
-                data[v.name], plain_name(v.name), kind, v.space == "global", dtype
-            )
-        for v in variables:
-            size = TYPE_SIZES[v.element]
-            for n, item in enumerate(v.initial):
-                if isinstance(item, Imm):
-                    bits = item.bits if item.bits is not None and item.bits_size == size else None
-                    number = int(item.value) if bits is None else bits
-                else:
-                    number = self.addresses.get(
-                        item.name, self.function_addresses.get(item.name, 0)
-                    )
-                    number += item.offset
-                raw = (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-                data[v.name][n * size : (n + 1) * size] = np.frombuffer(raw, np.uint8)
+                self.state.bytes_of(v.name), plain_name(v.name), kind, v.space == "global",
+                element_dtype(v),
+            )  # fmt: skip
+
+    def place_grid_barrier(self) -> None:
+        """Give a cooperative launch what `this_grid().sync()` counts the blocks in."""
+        workspace = np.zeros(32, np.uint8)
+        address = self.space.add_bytes(
+            workspace, "the grid's barrier", "workspace", True, np.uint32
+        )
+        self.specials = {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
+
+    def heap(self):
+        """The device's heap, put into the address space when it is first asked for."""
+        if not any(r.kind == "heap" for r in self.space.regions):
+            self.space.add_bytes(self.state.heap.data, "the heap", "heap", True, np.uint8)
+        return self.state.heap
 
     def place_arguments(self, arguments: list[Passed]) -> None:
         """Fill the parameter buffer."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..isa.instructions import operation
 from ..ptx.program import destination_count
-from ..ptx.syntax import Instruction, Part, Reg, Sym, Vec
+from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec
 from . import accesses, elements, warps
 from .elements import guard_getter
 from .operands import BOOL, getter, guarded_putter, putter
@@ -21,6 +21,8 @@ IGNORED = frozenset(
     "griddepcontrol createpolicy isspacep_ brkpt".split()
 )
 
+CLOCKS = frozenset("clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi".split())
+
 
 def compile_step(i: Instruction, code) -> object:
     """The step of an instruction that does not end a block. `code` is the function's Code."""
@@ -29,7 +31,22 @@ def compile_step(i: Instruction, code) -> object:
         return special(i, code)
     if i.opcode in IGNORED:
         return None
+    if i.opcode == "mov" and isinstance(i.operands[1], Special) and i.operands[1].name in CLOCKS:
+        return _clock(i, code)
     return pure_step(i)
+
+
+def _clock(i: Instruction, code):
+    """A clock counts the PTX instructions that were issued to the batch: order, and no time."""
+    put, size = putter(i, i.operands[0]), i.operands[0].size
+    shift = 32 if i.operands[1].name in ("clock_hi", "globaltimer_hi") else 0
+
+    def step(S, R):
+        block = next(b for b in code.graph.blocks if b.start <= i.index < b.end)
+        now = S.issued - (block.end - i.index) >> shift
+        put(S, R, np.full(1, now & ((1 << 8 * size) - 1), f"u{size}"))
+
+    return step
 
 
 def pure_step(i: Instruction):

@@ -263,8 +263,11 @@ class TestTrace:
             report.warp_accesses(kind="read")
 
     def test_batches_do_not_change_it(self):
-        whole = [a[1:] for a in self.report().accesses(kind="load", space="global")]
-        parts = [a[1:] for a in self.report(batch_threads=1).accesses(kind="load", space="global")]
+        # each launch has arrays of its own, and so other addresses
+        whole, parts = (
+            [(*a[1:-1], a.address % 4096) for a in report.accesses(kind="load", space="global")]
+            for report in (self.report(), self.report(batch_threads=1))
+        )
         assert whole == parts
 
     def test_without_counting_or_memory_there_is_none(self):

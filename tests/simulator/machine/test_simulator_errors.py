@@ -171,6 +171,13 @@ class TestOutOfBounds:
             "a[10]", "10 elements", line=3,
         )  # fmt: skip
 
+    def test_before_a_slice_lies_its_array(self):
+        whole, out = floats(1000), np.zeros(20, np.float32)
+        code = kernel("b[threadIdx.x] = a[(int)threadIdx.x - 7];", "float* a, float* b, int n")
+        simulator.launch(code, "k", 1, 20, (whole[7:30], out, np.int32(20)))
+        assert np.array_equal(out, whole[:20])
+        fails("out_of_bounds", code, (whole[6:30], out, np.int32(20)), "a[-7]", block=20, line=2)
+
     def test_block_and_thread_in_three_dimensions(self):
         code = kernel("if (threadIdx.z == 1 && blockIdx.y == 2) a[1000 + threadIdx.x] = 1;")
         fails(
@@ -224,10 +231,8 @@ def test_read_only_array():
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ('unsigned x; asm volatile("mov.u32 %0, %%clock;" : "=r"(x)); a[0] = x;', "no clock"),
         ("a[0] = tex1Dfetch<float>((cudaTextureObject_t)0, 1);", "tex.1d.v4.f32.s32"),
         ('asm volatile("cp.async.bulk.commit_group;"); a[0] = 1;', "bulk"),
-        ("a[0] = *(float*)malloc(4);", "malloc"),
     ],
 )
 def test_unsupported_instructions(body, words):
