@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from ..simulator.machine.allocations import ALLOCATIONS, pointer_of, root_of
+from ..simulator.machine.memory import ALLOCATIONS, pointer_of, root_of
 from . import missing
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
-from .allocations import SLOT
+from .memory import SLOT
 
 
 def plain_name(symbol: str) -> str:

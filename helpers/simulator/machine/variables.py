@@ -7,8 +7,7 @@ import functools
 import numpy as np
 
 from ..ptx.syntax import TYPE_SIZES, Imm, Module, Sym, Variable
-from .allocations import ALLOCATIONS
-from .memory import FUNCTION_WINDOW, POISON
+from .memory import ALLOCATIONS, FUNCTION_WINDOW, POISON
 
 ELEMENT_DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 HEAP_BYTES = 8 << 20  # cudaLimitMallocHeapSize, if nobody sets it (CUDA C++ Programming Guide)
