@@ -180,28 +180,8 @@ def _heading(column: str) -> tuple[str, str]:
 def _highlight(source: str) -> tuple[str, ...]:
     """Return every line of `source` as HTML; without Pygments it is plain."""
     try:
-        # late: an optional package, and start-up time
-        from pygments.lexers import get_lexer_by_name
-        from pygments.token import Comment, Keyword, Name, Number, String
+        # late: Pygments is an optional package, and start-up time
+        from ..show.highlighting import coloured_lines
     except ImportError:
-        return tuple(escape(text) for text in source.split("\n"))
-    classes = (
-        (Comment.Preproc, "p"),
-        (Comment, "c"),
-        (Keyword, "k"),
-        (Name.Builtin, "k"),
-        (Name.Function, "f"),
-        (Number, "m"),
-        (String, "s"),
-    )
-    lines = [""]
-    lexer = get_lexer_by_name("cuda", stripnl=False, ensurenl=False)
-    for kind, text in lexer.get_tokens(source):
-        style = next((name for token, name in classes if kind in token), "")
-        for index, part in enumerate(text.split("\n")):
-            if index:
-                lines.append("")
-            if part:
-                html = escape(part)
-                lines[-1] += f'<span class="{style}">{html}</span>' if style else html
-    return tuple(lines)
+        return tuple(escape(text, quote=False) for text in source.split("\n"))
+    return tuple(coloured_lines(source, "cuda"))

@@ -115,6 +115,7 @@ def test_tokens_are_coloured_also_over_several_lines(kernel):
 def test_without_pygments_the_text_is_plain(monkeypatch):
     for name in ("pygments", "pygments.lexers", "pygments.token"):
         monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "helpers.show.highlighting", raising=False)
     text = "int a = b < c;  // plain"
     assert _highlight(text) == ("int a = b &lt; c;  // plain",)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from ...show.highlighting import highlight
 from ..execute import Executed, where
 from ..front import Front, front
 from ..pages.course import Course, course
 from .deck_wording import for_slides
 from .gaps import MAGIC, with_gaps
-from .highlighting import highlight
 from .maths import Maths
 from .outputs import Outputs
 from .prose import Passage, notes_of, parts, to_html, with_notes

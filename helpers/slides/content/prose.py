@@ -11,8 +11,8 @@ from typing import NamedTuple
 from mistune import import_plugin
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+from ...show.highlighting import highlight
 from .carried import Carrier, balanced, ignore
-from .highlighting import highlight
 from .maths import Maths, MathsError
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")

@@ -1,4 +1,4 @@
-"""Source code in colours, line by line, so that a deck can split it between two slides."""
+"""Source code in colours, line by line; a deck can split it between two slides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from pygments.util import ClassNotFound
 
-# The same few classes as in listings of kernels, under one letter each.
+# Few classes, under one letter each.
 _CLASSES = (
     (Comment.Preproc, "p"),
     (Comment, "c"),
@@ -23,17 +23,28 @@ _CLASSES = (
 )
 
 
-def highlight(source: str, language: str = "python") -> str:
-    """`source` as a `pre` with one `span` a line; plain where the language is not known."""
+def coloured_lines(source: str, language: str, tag: str = "span") -> list[str]:
+    """HTML of each line of `source`; plain where the language is not known.
+
+    Args:
+        language: as Pygments calls it.
+        tag: the element around a word in colour.
+    """
     lines = [""]
-    for kind, text in _tokens(source.rstrip("\n"), language):
+    for kind, text in _tokens(source, language):
         style = next((name for token, name in _CLASSES if kind is not None and kind in token), "")
         for index, part in enumerate(text.split("\n")):
             if index:
                 lines.append("")
             if part:
                 html = escape(part, quote=False)
-                lines[-1] += f'<i class="{style}">{html}</i>' if style else html
+                lines[-1] += f'<{tag} class="{style}">{html}</{tag}>' if style else html
+    return lines
+
+
+def highlight(source: str, language: str = "python") -> str:
+    """`source` as a `pre` with one `span` a line."""
+    lines = coloured_lines(source.rstrip("\n"), language, "i")
     return '<pre class="lines">' + "\n".join(f"<span>{line}</span>" for line in lines) + "</pre>"
 
 
