@@ -210,9 +210,17 @@ def gauge(
     """A count as a bar: `label` and number above, full width for `full`; 44 pixels high."""
     canvas.text(x, y, label)
     canvas.text(x + width, y, f"{value:,}", size=18, bold=True, anchor="end")
-    canvas.rect(x, y + 7, width, 14, fill="faint", stroke="grid")
-    if value and full:
-        canvas.rect(x, y + 7, width * value / full, 14, fill=f"{hue}-fill", stroke=hue, weight=2)
+    bar(canvas, x, y + 7, width, 14, value, full, hue)
+
+
+def bar(
+    canvas: Canvas, x: float, y: float, width: float, height: float, value: int, full: int, hue: str
+) -> None:
+    """A count as a bar, as wide as it goes for `full`."""
+    canvas.rect(x, y, width, height, fill="faint", stroke="grid")
+    if value:
+        part = width * value / full
+        canvas.rect(x, y, part, height, fill=f"{hue}-fill", stroke=hue, weight=2)
 
 
 def short(value: float, whole: bool | None = None) -> str:

@@ -64,7 +64,7 @@ def picture(state: TreeState) -> Canvas:
             row.centre(0, index)[0], row.bottom + 2, threads.centre(0, thread)[0], threads.y - 4,
             stroke=hue(thread),
         )  # fmt: skip
-    for level, (words, came) in enumerate(state.levels[:depth]):
+    for level, (words, came) in enumerate(state.levels[:depth] or [({}, None)]):
         latest = level == len(state.levels) - 1
         y = _TREE_Y + level * pitch
         above = y - pitch + _CELL - 2 if level else threads.bottom + 3
@@ -72,9 +72,6 @@ def picture(state: TreeState) -> Canvas:
         _words(canvas, state, threads, y, words, came, latest)
         if level or (latest and state.current):
             _arrows(canvas, threads, came or {}, above, y, latest and state.current)
-    if not state.levels:
-        _label(canvas, _TREE_Y, 0)
-        _words(canvas, state, threads, _TREE_Y, {}, None, False)
     return canvas
 
 

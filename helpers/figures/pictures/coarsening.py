@@ -14,7 +14,7 @@ from ..parts import Grid
 from ..products import run_product
 from ..replay import BlockReplay, Phase, replay
 from ..runs import SmallRun
-from ..tiles import cells_of, frame_of, operand_grid, result_grid, shared_grid, short
+from ..tiles import bar, cells_of, frame_of, operand_grid, result_grid, shared_grid, short
 
 MOST_ELEMENTS, MOST_STEPS = 8, 200
 _HEIGHT, _SIDE = 411, 456
@@ -162,10 +162,7 @@ class _Side:
         for place, (label, value, hue) in enumerate(rows):
             y = _COUNTS_Y + 10 + 23 * place
             canvas.text(x, y + 15, label)
-            canvas.rect(x + 56, y, width, 17, fill="faint", stroke="grid")
-            if value:
-                canvas.rect(x + 56, y, width * value / full, 17, fill=f"{hue}-fill", stroke=hue,
-                            weight=2)  # fmt: skip
+            bar(canvas, x + 56, y, width, 17, value, full, hue)
             canvas.text(x + 56 + width + 48, y + 16, str(value), size=18, bold=True, anchor="end")
 
     # ---------------------------------------------------------------- words

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..canvas import LARGE, Canvas, Frame
 from ..events import LANES, warp_accesses
+from ..parts import Grid
 from ..products import operands
 from ..runs import SmallRun, launch
 
@@ -83,6 +84,7 @@ class PatchFilm:
         self.cell = _SIDE / self.N
         self.depth = self.tile * self.cell  # of a tile, in pixels
         self.x, self.y = _LEFT + self.depth + _GAP, _TOP + self.depth + _GAP
+        self.grid = Grid(self.x, self.y, self.cell, self.cell, self.N, self.N)
 
     def frame(self, count: int) -> Frame:
         """The step after `count` loads."""
@@ -94,8 +96,9 @@ class PatchFilm:
         self._tiles(canvas)
         self._loads(canvas, loads)
         waiting = [place for place in self.patch if place not in served]
-        canvas.cells([self._box(*p) for p in waiting], stroke="purple", weight=1.5)
-        canvas.cells([self._box(*p) for p in served], fill="purple", stroke="purple", weight=1.5)
+        for places, fill in ((waiting, "none"), (served, "purple")):
+            boxes = [self.grid.box(*place) for place in places]
+            canvas.cells(boxes, fill=fill, stroke="purple", weight=1.5)
         self._sums(canvas, count, len(served))
         return canvas.frame(self._caption(loads, len(served)))
 
@@ -124,9 +127,6 @@ class PatchFilm:
             hue = "blue" if load.tile == "s_Q" else "orange"
             canvas.rect(*band, fill=f"{hue}-fill", fill_opacity=0.55)
             canvas.rect(*box, fill=hue, stroke="ink" if now else hue, weight=2 if now else 1)
-
-    def _box(self, row: int, column: int) -> tuple[float, float, float, float]:
-        return self.x + column * self.cell, self.y + row * self.cell, self.cell, self.cell
 
     def _sums(self, canvas: Canvas, loads: int, served: int) -> None:
         x, y = self.x + _SIDE + 36, self.y + 24

@@ -120,9 +120,10 @@ def ownership(
     if not chosen:
         raise ValueError(f"Block {block} stored nothing in {array}.")
     whole = Grid(4, _TOP, _SIDE / max(shape), _SIDE / max(shape), *shape)
-    first, across = _extent(chosen)
-    cell = _SIDE / max(across)
-    near = Grid(whole.right + 120, _TOP, cell, cell, *across)
+    first = tuple(map(min, zip(*chosen, strict=True)))
+    last = tuple(map(max, zip(*chosen, strict=True)))
+    extent = last[0] - first[0] + 1, last[1] - first[1] + 1
+    near = Grid(whole.right + 120, _TOP, _SIDE / max(extent), _SIDE / max(extent), *extent)
     warps = sorted({owner.warp for owner in owned.values()})
     canvas = Canvas(
         max(near.right + 24 + _KEY * (1 + (len(warps) > 16)), near.x + 270), _TOP + _SIDE + 34,
@@ -135,10 +136,9 @@ def ownership(
     canvas.text(near.x, 18, f"block ({block[0]}, {block[1]})", bold=True)
     _near(canvas, near, first, chosen)
     # From the block to its enlargement.
-    x, top, _, _ = whole.box(first[0], first[1] + across[1])
-    canvas.line(x, top, near.x, near.y, stroke="muted", dash="4 3")
-    canvas.line(x, top + across[0] * whole.cell_height, near.x, near.bottom, stroke="muted",
-                dash="4 3")  # fmt: skip
+    x, top, width, height = whole.around(chosen)
+    for start, end in ((top, near.y), (top + height, near.bottom)):
+        canvas.line(x + width, start, near.x, end, stroke="muted", dash="4 3")
     for n, warp in enumerate(warps):
         x, y = near.right + 24 + n // 16 * _KEY, _TOP + n % 16 * 21
         canvas.rect(x, y, 14, 14, fill=hue(warp), stroke="none")
@@ -149,13 +149,6 @@ def ownership(
 
 
 _Places = dict[tuple[int, int], AccessRecord]  # (row, column) → the store behind that element
-
-
-def _extent(places: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The first row and column of some places, and how many rows and columns they take."""
-    rows, columns = zip(*places, strict=True)
-    extent = max(rows) - min(rows) + 1, max(columns) - min(columns) + 1
-    return (min(rows), min(columns)), extent
 
 
 def _whole(canvas: Canvas, grid: Grid, owned: _Places, chosen: _Places) -> None:
