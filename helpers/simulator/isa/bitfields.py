@@ -152,22 +152,22 @@ def _bmsk(mode: str) -> Operation:
     return uniform(evaluate, "b32", 2)
 
 
-def _lanes(a: np.ndarray, kind: str) -> np.ndarray:
-    """The bytes or halves of 32-bit registers as int64, along a new last axis."""
-    return np.ascontiguousarray(a)[..., np.newaxis].view(kind).astype(np.int64)
+def lanes_of(a: np.ndarray, kind: str, size: int) -> np.ndarray:
+    """Parts of `size` bytes of u32 or s32 registers as int64, along a new last axis."""
+    part = f"{'i' if kind == 's32' else 'u'}{size}"
+    return np.ascontiguousarray(a)[..., np.newaxis].view(part).astype(np.int64)
 
 
 @form("(dp4a).(u32|s32).(u32|s32)", "(dp2a).(lo|hi).(u32|s32).(u32|s32)")
 def _dot_product(opcode: str, *words: str) -> Operation:
     """`dp4a` (bytes by bytes) and `dp2a.lo/hi` (halves by two of the bytes), added to c."""
     *half, a_kind, b_kind = words
-    letters = {"u32": "u", "s32": "i"}
-    a_lane, b_lane = letters[a_kind] + ("1" if opcode == "dp4a" else "2"), letters[b_kind] + "1"
+    size = 1 if opcode == "dp4a" else 2
     part = slice(2, 4) if half == ["hi"] else slice(2) if half == ["lo"] else slice(4)
     kind = "u32" if a_kind == b_kind == "u32" else "s32"
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        products = _lanes(a, a_lane) * _lanes(b, b_lane)[..., part]
+        products = lanes_of(a, a_kind, size) * lanes_of(b, b_kind, 1)[..., part]
         return (products.sum(-1) + c).astype(TYPES[kind])
 
     return signature(evaluate, f"b32 b32 {kind}", kind)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .bitfields import lanes_of
 from .comparisons import ORDERED
 from .instruction_types import TYPES, Operation, form, signature
 from .integers import saturate
@@ -127,30 +128,23 @@ def _vset(a_kind: str, b_kind: str, name: str, second: str | None) -> Operation:
     return _with_second(evaluate, f"{a_kind} {b_kind}", "u32", second)
 
 
-def _lanes(a: np.ndarray, kind: str, count: int) -> np.ndarray:
-    """The two halves or four bytes of 32-bit registers as int64, along a new last axis."""
-    lane = np.dtype(f"{'i' if kind == 's32' else 'u'}{4 // count}")
-    return np.ascontiguousarray(a)[..., np.newaxis].view(lane).astype(_I64)
-
-
-def _join(lanes: np.ndarray, count: int) -> np.ndarray:
-    narrow = lanes.astype(f"u{4 // count}")
-    return np.ascontiguousarray(narrow).view(np.uint32)[..., 0]
+def _join(lanes: np.ndarray, size: int) -> np.ndarray:
+    return np.ascontiguousarray(lanes.astype(f"u{size}")).view(np.uint32)[..., 0]
 
 
 @form(f"v(add|sub|avrg|absdiff|min|max)(2|4).{_KIND}.{_KIND}.{_KIND}[.(sat|add)]")
 def _simd(opcode: str, count: str, kind: str, a_kind: str, b_kind: str, flag) -> Operation:
     """`vadd2.dtype.atype.btype{.sat/.add} d, a, b, c`: c is added by `.add`, else unused."""
-    combine, lanes_each = _COMBINE[opcode], int(count)
-    lane_kind = f"{kind[0]}{32 // lanes_each}"
+    combine, size = _COMBINE[opcode], 4 // int(count)
+    lane_kind = f"{kind[0]}{8 * size}"
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        lanes = combine(_lanes(a, a_kind, lanes_each), _lanes(b, b_kind, lanes_each))
+        lanes = combine(lanes_of(a, a_kind, size), lanes_of(b, b_kind, size))
         if flag == "add":
             return (lanes.sum(-1) + c).astype(TYPES[kind])
         if flag == "sat":
             lanes = saturate(lanes, lane_kind)
-        return _join(lanes, lanes_each).view(TYPES[kind])
+        return _join(lanes, size).view(TYPES[kind])
 
     return signature(evaluate, f"{a_kind} {b_kind} {kind}", kind)
 
@@ -158,12 +152,12 @@ def _simd(opcode: str, count: str, kind: str, a_kind: str, b_kind: str, flag) ->
 @form(f"vset(2|4).{_KIND}.{_KIND}.{_TEST}[.add]")
 def _simd_set(count: str, a_kind: str, b_kind: str, name: str, add: str | None) -> Operation:
     """`vset2.atype.btype.cmp{.add} d, a, b, c`: 1 or 0 in every lane, or their sum plus c."""
-    compare, lanes_each = ORDERED[name], int(count)
+    compare, size = ORDERED[name], 4 // int(count)
 
     def evaluate(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        lanes = compare(_lanes(a, a_kind, lanes_each), _lanes(b, b_kind, lanes_each))
+        lanes = compare(lanes_of(a, a_kind, size), lanes_of(b, b_kind, size))
         if add:
             return lanes.sum(-1, dtype=np.uint32) + c
-        return _join(lanes, lanes_each)
+        return _join(lanes, size)
 
     return signature(evaluate, f"{a_kind} {b_kind} u32", "u32")

@@ -41,16 +41,9 @@ class Layout:
 
     def _axis(self, values, axis: int, extents) -> np.ndarray:
         """Values along one of six axes (bz, by, bx, tz, ty, tx), unit axes left out."""
-        if len(values) == 1 or extents[axis] == 1:
-            return np.asarray(values, np.uint32).reshape(1)
-        kept = [n for n, e in enumerate(extents) if e > 1]
-        shape = [1] * self.ndim
-        position = kept.index(axis)
-        if axis >= 3:  # thread axes sit at the end
-            kept_threads = [n for n in kept if n >= 3]
-            position = self.nb + kept_threads.index(axis)
-        shape[position] = len(values)
-        return np.asarray(values, np.uint32).reshape(shape)
+        shape = [len(values) if n == axis else 1 for n, extent in enumerate(extents) if extent > 1]
+        shape += [1] * (self.ndim - len(shape))  # where a block is a single thread
+        return np.asarray(values, np.uint32).reshape(shape if len(values) > 1 else 1)
 
     def _make_specials(self) -> dict[str, np.ndarray]:
         extents = tuple(self.extent) + tuple(reversed(self.block))
@@ -186,17 +179,8 @@ def batches(grid, block, threads_wanted: int):
     """
     gx, gy, gz = grid
     wanted = max(1, threads_wanted // max(1, block[0] * block[1] * block[2]))
-    if gx * gy <= wanted:
-        step = max(1, wanted // (gx * gy))
-        for z in range(0, gz, step):
-            yield (z, 0, 0), (min(step, gz - z), gy, gx)
-    elif gx <= wanted:
-        step = max(1, wanted // gx)
-        for z in range(gz):
-            for y in range(0, gy, step):
-                yield (z, y, 0), (1, min(step, gy - y), gx)
-    else:
-        for z in range(gz):
-            for y in range(gy):
-                for x in range(0, gx, wanted):
-                    yield (z, y, x), (1, 1, min(wanted, gx - x))
+    nx, ny, nz = min(gx, wanted), max(1, min(gy, wanted // gx)), max(1, wanted // (gx * gy))
+    for z in range(0, gz, nz):
+        for y in range(0, gy, ny):
+            for x in range(0, gx, nx):
+                yield (z, y, x), (min(nz, gz - z), min(ny, gy - y), min(nx, gx - x))

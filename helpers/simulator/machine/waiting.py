@@ -79,23 +79,19 @@ def release(S, parked: list[Parked], spinning: list) -> list:
 
 
 def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
+    passed = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for p in here:
+        passed |= _full(S, p.group.mask) & open_
     if number == "warp":
         for p in here:
-            if p.members is None or not (_full(S, p.group.mask) & open_).any():
-                continue
-            if p.instruction.opcode in ("bar", "barrier"):
-                everyone = np.zeros_like(open_ & _full(S, None))
-                for other in here:
-                    everyone |= _full(S, other.group.mask) & open_
-                S.sanitizer.warp_barrier(S, _shape(S, everyone), p.members)
+            bar = p.members is not None and p.instruction.opcode in ("bar", "barrier")
+            if bar and (_full(S, p.group.mask) & open_).any():
+                S.sanitizer.warp_barrier(S, _shape(S, passed), p.members)
                 return
         return
-    everyone = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
-    for p in here:
-        everyone |= _full(S, p.group.mask) & open_
     arrived = [a.group.mask for a in S.arrived if a.barrier == number]
     S.sanitizer.barrier_mismatch(S, here)
-    S.sanitizer.block_barrier(S, _shape(S, everyone), arrived)
+    S.sanitizer.block_barrier(S, _shape(S, passed), arrived)
 
 
 def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:

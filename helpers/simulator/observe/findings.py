@@ -54,14 +54,12 @@ class Findings:
             size = min(region.dtype.itemsize, 4)
             return f"{region.name}[{granule * size // region.dtype.itemsize}]"
         byte = granule * self.granule % S.shared.pitch + SHARED_BASE
-        best = None
-        for start, variable in self.run.shared_variables:
-            if start <= byte and (best is None or start >= best[0]):
-                best = (start, variable)
-        if best is None:
+        before = [place for place in self.run.shared_variables if place[0] <= byte]
+        if not before:
             return f"byte {byte - SHARED_BASE} of shared memory"
-        unit = element_size(best[1], self.run.prepared.compiled.source) or 4
-        return f"{plain_name(best[1].name)}[{(byte - best[0]) // unit}]"
+        start, variable = max(reversed(before), key=lambda place: place[0])
+        unit = element_size(variable, self.run.prepared.compiled.source) or 4
+        return f"{plain_name(variable.name)}[{(byte - start) // unit}]"
 
     def _add(self, kind, first, second, places, message) -> None:
         key = (kind, getattr(first, "serial", None), second.serial)
