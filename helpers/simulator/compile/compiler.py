@@ -28,6 +28,12 @@ DEFAULT_ARCHITECTURE = "compute_90"
 _REMEMBERED = 256
 # Options whose value may stand in the next element of the tuple.
 _WITH_VALUE = ("-I", "--include-path", "-D", "--define-macro", "-U", "--undefine-macro")
+_DEFAULTS = {  # with the options that stand in their place
+    f"-arch={DEFAULT_ARCHITECTURE}": ("arch", "gpu-architecture"),
+    "-std=c++17": ("std",),
+    "-ftz=true": ("ftz", "use_fast_math"),
+    "-lineinfo": ("lineinfo", "generate-line-info", "G", "device-debug"),
+}
 _ARCHITECTURE = ("-arch", "--gpu-architecture")
 
 _provider: Provider = NvrtcProvider()
@@ -197,18 +203,8 @@ def _split_options(options: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def _with_defaults(settings: list[str]) -> tuple[str, ...]:
-    def given(*names: str) -> bool:
-        return any(s.lstrip("-").split("=")[0] in names for s in settings)
-
-    added = []
-    if not given("arch", "gpu-architecture"):
-        added.append(f"-arch={DEFAULT_ARCHITECTURE}")
-    if not given("std"):
-        added.append("-std=c++17")
-    if not given("ftz", "use_fast_math"):
-        added.append("-ftz=true")
-    if not given("lineinfo", "generate-line-info", "G", "device-debug"):
-        added.append("-lineinfo")
+    given = {setting.lstrip("-").split("=")[0] for setting in settings}
+    added = [option for option, names in _DEFAULTS.items() if given.isdisjoint(names)]
     return (*added, *settings)
 
 

@@ -14,6 +14,11 @@ from .faults import everyone, raise_fault
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, SHIFT
 from .operands import BOOL, getter
 
+_PLACES = (  # of generic addresses: from, below
+    ("global", -(1 << 62), SHARED_WINDOW),
+    ("shared", SHARED_WINDOW, LOCAL_WINDOW),
+    ("local", LOCAL_WINDOW, 1 << 62),
+)
 WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
@@ -141,23 +146,18 @@ def pieces_of(S, i, space, address, elem, total, mask, cache, write):
 def generic_spaces(S, address, mask):
     """[(space, address in that space, mask)] behind generic addresses."""
     low, high = int(address.min()), int(address.max())
-    if high < SHARED_WINDOW:
-        return [("global", address, mask)]
-    if low >= LOCAL_WINDOW:
-        return [("local", address - LOCAL_WINDOW, mask)]
-    if low >= SHARED_WINDOW and high < LOCAL_WINDOW:
-        return [("shared", address - SHARED_WINDOW, mask)]
     out = []
-    for name, lowest, highest, window in (
-        ("global", -(1 << 62), SHARED_WINDOW, 0),
-        ("shared", SHARED_WINDOW, LOCAL_WINDOW, SHARED_WINDOW),
-        ("local", LOCAL_WINDOW, 1 << 62, LOCAL_WINDOW),
-    ):
-        here = (address >= lowest) & (address < highest)
+    for name, lowest, beyond in _PLACES:
+        if high < lowest or low >= beyond:
+            continue
+        moved = address - lowest if name != "global" else address
+        if lowest <= low and high < beyond:
+            return [(name, moved, mask)]
+        here = (address >= lowest) & (address < beyond)
         if mask is not None:
             here = here & mask
         if here.any():
-            out.append((name, address - window, here))
+            out.append((name, moved, here))
     return out
 
 

@@ -144,16 +144,11 @@ def address_getter(i: Instruction, mem: Mem):
     if isinstance(base, Reg):
         slot = base.slot
         if base.size == 8:
-            if offset == 0:
 
-                def get(S, R):
-                    value = R[slot]
-                    return value if value.dtype is INT64 else value.view(INT64)
-            else:
-
-                def get(S, R):
-                    value = R[slot]
-                    return (value if value.dtype is INT64 else value.view(INT64)) + offset
+            def get(S, R):
+                value = R[slot]
+                value = value if value.dtype is INT64 else value.view(INT64)
+                return value + offset if offset else value
 
             return get
         unsigned = UNSIGNED[base.size]

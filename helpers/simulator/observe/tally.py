@@ -32,6 +32,13 @@ def _total(layout, each: np.ndarray) -> int:
     return int(each.sum()) * layout.copies(each[..., None])
 
 
+def _add_cost(counts: dict, layout, kind: str, wavefronts: np.ndarray, phases: np.ndarray) -> None:
+    taken, least = _total(layout, wavefronts), _total(layout, phases)
+    counts[f"shared_{kind}_wavefronts"] += taken
+    counts[f"shared_{kind}_bank_conflicts"] += taken - least
+    counts[f"shared_{kind}_ideal_wavefronts"] += least
+
+
 class Tally:
     """The counts of one launch: `counts[serial][name]`, and `trace`."""
 
@@ -76,10 +83,7 @@ class Tally:
                     counts[f"shared_{kind}_instructions"] += executed
                 shifted = lanes + offset if offset else lanes
                 cost = counters.shared_wavefronts(shifted, width, active, load=loads)
-                wavefronts, phases = (_total(layout, each) for each in cost)
-                counts[f"shared_{kind}_wavefronts"] += wavefronts
-                counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
-                counts[f"shared_{kind}_ideal_wavefronts"] += phases
+                _add_cost(counts, layout, kind, *cost)
         else:
             counts[f"{space}_{kind}_requests"] += warps
 
@@ -120,12 +124,9 @@ class Tally:
         if active is not None:
             some = active.any(axis=-1)
             wavefronts, phases = wavefronts * some, phases * some
-        wavefronts, phases = _total(S.layout, wavefronts), _total(S.layout, phases)
         name = "ldmatrix" if kind == "load" else "stmatrix"
         counts[f"{name}_instructions"] += warps
-        counts[f"shared_{kind}_wavefronts"] += wavefronts
-        counts[f"shared_{kind}_bank_conflicts"] += wavefronts - phases
-        counts[f"shared_{kind}_ideal_wavefronts"] += phases
+        _add_cost(counts, S.layout, kind, wavefronts, phases)
         counts[f"shared_{kind}_bytes"] += warps * count * 8 * 16
         used = S.active_lanes(S.layout.thread_index % LANES < 8 * count)
         if active is not None:

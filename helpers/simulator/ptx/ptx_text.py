@@ -10,24 +10,21 @@ from .syntax import Imm
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _INT = re.compile(r"^[+-]?\s*(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uU]?[lL]*$")
+_BRACKET = re.compile(r"[\[\]{}(),]")
+_MARK = re.compile(r'"[^"]*"|[{};]')
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?$")
 
 
 def split_operands(text: str) -> list[str]:
     """Split at commas that stand outside brackets and braces."""
     parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        if c in "[{(":
-            depth += 1
-        elif c in "]})":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
+    for mark in _BRACKET.finditer(text):
+        depth += (mark[0] in "[{(") - (mark[0] in "]})")
+        if mark[0] == "," and depth == 0:
+            parts.append(text[start : mark.start()].strip())
+            start = mark.end()
     last = text[start:].strip()
-    if last:
-        parts.append(last)
-    return parts
+    return [*parts, last] if last else parts
 
 
 def parse_int(text: str) -> int | None:
@@ -44,6 +41,7 @@ def parse_int(text: str) -> int | None:
 
 
 def immediate(text: str) -> Imm | None:
+    """A literal of PTX, or None."""
     if text[:2] in ("0f", "0F") and len(text) == 10:
         bits = int(text[2:], 16)
         return Imm(struct.unpack("<f", struct.pack("<I", bits))[0], bits, 4)
@@ -59,32 +57,21 @@ def immediate(text: str) -> Imm | None:
     return None
 
 
-def matching(text: str, pos: int) -> int:
+def _find(text: str, pos: int, wanted: str) -> int:
+    """Where `wanted` comes next outside quotes and inner braces; the end if it does not."""
     depth = 0
-    quoted = False
-    for i in range(pos, len(text)):
-        c = text[i]
-        if c == '"':
-            quoted = not quoted
-        if quoted:
-            continue
-        if c == "{":
-            depth += 1
-        elif c == "}":
-            depth -= 1
-            if depth == 0:
-                return i
+    for mark in _MARK.finditer(text, pos):
+        depth += (mark[0] == "{") - (mark[0] == "}")
+        if mark[0] == wanted and depth == 0:
+            return mark.start()
     return len(text)
+
+
+def matching(text: str, pos: int) -> int:
+    """Where the brace that opens at `pos` closes."""
+    return _find(text, pos, "}")
 
 
 def statement_end(text: str, pos: int) -> int:
-    depth = 0
-    for i in range(pos, len(text)):
-        c = text[i]
-        if c == "{":
-            depth += 1
-        elif c == "}":
-            depth -= 1
-        elif c == ";" and depth == 0:
-            return i
-    return len(text)
+    """Where the semicolon of the statement at `pos` stands."""
+    return _find(text, pos, ";")
