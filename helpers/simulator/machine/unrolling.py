@@ -41,12 +41,7 @@ class CountedLoop:
 
     def rounds(self, S, R) -> np.ndarray | None:
         """Rounds that every thread still makes, counting the one that it is about to begin."""
-        dtype = np.dtype(np.int32 if self.signed else np.uint32)
-        if self.counter.size == 8:
-            dtype = np.dtype(np.int64 if self.signed else np.uint64)
-        i = getter(self.tail, self.counter, dtype)(S, R).astype(np.int64)
-        n = getter(self.tail, self.bound, dtype)(S, R).astype(np.int64)
-        i = i + (self.step if self.after_step else 0)
+        i, n = self._counter_and_bound(S, R)
         step, compare = self.step, self.compare
         # the loop goes on after round r (from 1) while compare(i + (r - 1)·step, n)
         if compare == "ne":
@@ -67,11 +62,17 @@ class CountedLoop:
         """Where the counter steps over the bound that it is to equal, again and again."""
         if self.compare != "ne" or self.counter.size != 4:
             return None
+        i, n = self._counter_and_bound(S, R)
+        return self._until_equal(n - i)[1]
+
+    def _counter_and_bound(self, S, R) -> tuple[np.ndarray, np.ndarray]:
+        """The counter as the next comparison sees it, and what it is compared with (int64)."""
+        dtype = np.dtype(f"{'i' if self.signed else 'u'}{self.counter.size}")
         i, n = (
-            getter(self.tail, register, np.dtype(np.int32))(S, R).astype(np.int64)
-            for register in (self.counter, self.bound)
+            getter(self.tail, operand, dtype)(S, R).astype(np.int64)
+            for operand in (self.counter, self.bound)
         )
-        return self._until_equal(n - i - (self.step if self.after_step else 0))[1]
+        return i + (self.step if self.after_step else 0), n
 
     def _until_equal(self, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Steps until the counter has gone a distance, and where it never meets it exactly.
