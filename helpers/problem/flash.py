@@ -18,14 +18,15 @@ from typing import ClassVar
 import numpy as np
 
 from ..gpu import device
-from ..kernels.kernel import KERNELS, Kernel, cached_kernel
+from ..kernels.kernel import Kernel
 from ..kernels.launches import Launch
 from ..kernels.source import CannotRun, KernelError, Value
 from ..simulator.limits import SIMULATED
 from .attention import on_host
 from .flash_inputs import TOLERANCE, make_inputs, reference
-from .problem import Prepared, Problem
-from .rungs import Rung, Size
+from .input_checks import check_inputs
+from .problem import PreparedProblem, Problem
+from .rungs import Rung, Size, kernel_of
 
 __all__ = [
     "FLASH",
@@ -86,12 +87,11 @@ class FlashRung(Rung):
         Raises:
             KernelError: d or a parameter is not among the choices, or they do not go together.
         """
-        path = KERNELS / self.file
-        choices = cached_kernel(path, self.entry).parameters["HEAD_DIM"].choices
+        choices = kernel_of(self.file, self.entry).parameters["HEAD_DIM"].choices
         if d not in choices:
             listed = " or ".join(map(str, choices))
             raise KernelError(f"{self.name} takes a head dim of {listed}, not {d}.")
-        k = cached_kernel(path, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
+        k = kernel_of(self.file, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
         b_r, b_c, warps = _tiles(k)
         if b_r % (16 * warps):
             raise CannotRun(
@@ -136,13 +136,13 @@ class FlashRung(Rung):
         inputs = launch.by_name
         return Problem((launch,), inputs, expected, TOLERANCE["half"])
 
-    def _bind(self, module, arrays, layout: str = "bhnd", **parameters: Value) -> Prepared:
+    def _bind(self, module, arrays, layout: str = "bhnd", **parameters: Value) -> PreparedProblem:
         rung = self.with_parameters(**parameters)
         self._check(*arrays, layout)
         Q, K, V = map(on_host if module is np else module.asarray, arrays)
         out = module.full(Q.shape, NAN, np.uint16).view(Q.dtype)
         launch = rung.launch_of(Q, K, V, out, layout)
-        return Prepared({**launch.by_name, "O": out}, [launch])
+        return PreparedProblem({**launch.by_name, "O": out}, [launch])
 
     def _check_device(self, launch: Launch) -> None:
         gpu = device.cp.cuda.Device()
@@ -153,38 +153,10 @@ class FlashRung(Rung):
         """Batch, heads, n and d of arrays that the kernel can take, or a KernelError."""
         if layout not in LAYOUTS:
             raise KernelError(f"{self.name}: layout is bhnd or bnhd, not {layout!r}.")
-        for name, array in zip("QKV", (Q, K, V), strict=True):
-            if not all(hasattr(array, a) for a in ("shape", "dtype", "flags")):
-                raise KernelError(
-                    f"{name} is a {type(array).__name__}: pass an array of fp16 or bf16 of shape "
-                    "[batch, heads, n, d]."
-                )
-            if len(array.shape) != 4 or 0 in array.shape:
-                raise KernelError(
-                    f"{name} has the shape {tuple(array.shape)}: these kernels take four "
-                    "dimensions, [batch, heads, n, d], each at least 1; one head goes in as "
-                    f"{name}[None, None]."
-                )
-            if array.dtype.name not in _ELEMENTS:
-                raise KernelError(
-                    f"{name} is {array.dtype}, and these kernels are for fp16 and bf16: pass "
-                    f"{name}.astype(np.float16), or bits of bf16 as uint16."
-                )
-            if not array.flags.c_contiguous:
-                raise KernelError(
-                    f"{name} is not contiguous in memory, row after row: pass "
-                    f"cp.ascontiguousarray({name})."
-                )
-            if tuple(array.shape) != tuple(Q.shape) or array.dtype != Q.dtype:
-                raise KernelError(
-                    f"{name} is {tuple(array.shape)} of {array.dtype} and Q {tuple(Q.shape)} of "
-                    f"{Q.dtype}: all three have one shape and one type."
-                )
-            if not isinstance(array, np.ndarray) and array.data.ptr % 16:
-                raise KernelError(
-                    f"{name} does not start at a multiple of 16 bytes, which cp.async needs: pass "
-                    f"{name}.copy()."
-                )
+        check_inputs(
+            (Q, K, V), "[batch, heads, n, d]", tuple(_ELEMENTS), "fp16 or bf16", 16,
+            more="; one head goes in as Q[None, None]",
+        )  # fmt: skip
         b, h, n, d = (Q.shape[layout.index(letter)] for letter in "bhnd")
         if max(b, h) > SIMULATED.grid[1]:
             raise KernelError(

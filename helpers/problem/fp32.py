@@ -10,7 +10,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from .attention import cdiv
-from .rungs import Grid, KernelOfRung, Shape, ThreeKernels, Values
+from .rungs import Values
+from .three_kernels import Grid, KernelOfRung, Shape, ThreeKernels
 
 __all__ = ["FP32"]
 

@@ -18,13 +18,13 @@ from ..kernels.source import KernelError
 from .attention import TOLERANCE
 from .poison import poison
 
-__all__ = ["Prepared", "Problem"]
+__all__ = ["PreparedProblem", "Problem"]
 
 Exact = np.ndarray | Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedProblem:
     """Launches that are bound to their arrays; `run` does nothing but launch.
 
     Attributes:
@@ -90,7 +90,7 @@ class Problem:
         pairs = zip(self._names(launch), launch.kernel.arguments, strict=True)
         return [name for name, a in pairs if name in self.expected and a.pointer and not a.constant]
 
-    def prepare(self, module=np) -> Prepared:
+    def prepare(self, module=np) -> PreparedProblem:
         """Its launches, bound to copies of its arrays; what will be written is poisoned.
 
         Args:
@@ -115,7 +115,7 @@ class Problem:
                 written = name in self.expected
                 made[id(value)] = _unset(module, value) if written else module.array(value)
         arrays = {name: made.get(id(self.inputs[name]), self.inputs[name]) for name in names}
-        return Prepared(
+        return PreparedProblem(
             arrays,
             [one.with_args(tuple(arrays[n] for n in self._names(one))) for one in self.launches],
         )

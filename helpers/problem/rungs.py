@@ -1,14 +1,14 @@
-"""What a rung of the ladder is, and the kind of chapters 02 to 07: three kernels in fp32."""
+"""What a rung of the ladder is, and what every kind of them can do."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,17 +16,11 @@ from ..gpu import device
 from ..kernels.kernel import KERNELS, Kernel, cached_kernel
 from ..kernels.launches import Launch
 from ..kernels.source import KernelError, Parameter, Value
-from .attention import make_inputs, on_host, reference
-from .problem import Prepared, Problem
+from .problem import PreparedProblem, Problem
 
-__all__ = ["KernelOfRung", "Rung", "Size", "ThreeKernels"]
+__all__ = ["Rung", "Size", "Values", "kernel_of"]
 
-Shape = tuple[int, ...]
 Values = Mapping[str, Value]
-# (parameters, N, d) -> blocks along x, y and z
-Grid = Callable[[Values, int, int], Shape]
-# parameters -> threads of a block along x, y and z
-Block = Callable[[Values], Shape]
 
 _nothing = functools.partial(MappingProxyType, {})
 
@@ -96,7 +90,7 @@ class Rung(ABC):
         """
 
     @abstractmethod
-    def _bind(self, module, arrays, **options) -> Prepared:
+    def _bind(self, module, arrays, **options) -> PreparedProblem:
         """Launches bound to Q, K and V, which are checked, and to new results of a module."""
 
     # ---- what they share
@@ -110,7 +104,7 @@ class Rung(ABC):
         """
         found: dict[str, Parameter] = {}
         for file, entry in self.kernels:
-            for name, parameter in cached_kernel(KERNELS / file, entry).parameters.items():
+            for name, parameter in kernel_of(file, entry).parameters.items():
                 known = found.setdefault(name, parameter)
                 if known.choices != parameter.choices:
                     raise KernelError(
@@ -170,7 +164,7 @@ class Rung(ABC):
         plain = changed.values
         return replace(self, settings=MappingProxyType({n: plain[n] for n in changed.settings}))
 
-    def prepare(self, Q, K, V, **options) -> Prepared:
+    def prepare(self, Q, K, V, **options) -> PreparedProblem:
         """Allocate what it writes on the device and compile, so that `run` does nothing else.
 
         Args:
@@ -230,193 +224,9 @@ class Rung(ABC):
         return f"<Rung {self.name} of chapter {self.chapter}{settings}>"
 
 
-@dataclass(frozen=True)
-class KernelOfRung:
-    """One of three kernels: where it is and how it is launched.
-
-    Its arguments are out of Q, K, V, S, P, O, N and d, and it calls them so.
-
-    Attributes:
-        file: the .cu file in `kernels/`.
-        entry: the kernel's name.
-        grid, block: its launch geometry, from the parameters, N and d.
-    """
-
-    file: str
-    entry: str
-    grid: Grid
-    block: Block
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ThreeKernels(Rung):
-    """One head in fp32, [N, d], by a kernel each for S, P and O.
-
-    Attributes:
-        steps: its kernels.
-        alignment: what the addresses of Q, K and V are a multiple of, in bytes.
-        usual_N: small enough for the simulator to answer at once.
-    """
-
-    kind: ClassVar[str] = "fp32"
-
-    steps: tuple[KernelOfRung, ...]
-    alignment: int = 4
-    usual_N: int = 128
-
-    @property
-    def title(self) -> str:
-        return self.name
-
-    @property
-    def kernels(self) -> tuple[tuple[str, str], ...]:
-        return tuple((step.file, step.entry) for step in self.steps)
-
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        return (
-            Size("N", (32, 64, 100, 128, 256), self.usual_N, (256, 512, 1024, 4096, 16384),
-                 "rows of Q, K and V"),
-            Size("d", (16, 32, 64, 80, 128), 64, (), "columns of Q, K and V"),
-        )  # fmt: skip
-
-    def launches(self, N: int, d: int, **parameters: Value) -> list[Launch]:
-        """Its launches for one head of N positions and d dimensions, their arguments left open.
-
-        Raises:
-            KernelError: as for `with_parameters`, or a launch exceeds what the hardware allows.
-        """
-        values = self.with_parameters(**parameters).values
-        return [
-            Launch.of(_kernel(step, values), step.grid(values, N, d), step.block(values))
-            for step in self.steps
-        ]
-
-    def launches_on(self, arrays: Mapping[str, Any], **parameters: Value) -> list[Launch]:
-        """Its launches on the arrays of one head: Q, K, V, S, P, O, and N and d, by name.
-
-        Raises:
-            KernelError: as for `launches`.
-        """
-        found = []
-        for launch in self.launches(arrays["N"], arrays["d"], **parameters):
-            args = (arrays[argument.name] for argument in launch.kernel.arguments)
-            found.append(launch.with_args(tuple(args)))
-        return found
-
-    def problem(self, entry: str | None = None, **settings: Value) -> Problem:
-        N, d = int(settings.pop("N")), int(settings.pop("d"))
-        launches = self.launches(N, d, **settings)
-        launches = [one for one in launches if entry in (None, one.kernel.entry)]
-        inputs, exact = _one_head(N, d, alone=entry is not None)
-        written = dict.fromkeys(
-            a.name for one in launches for a in one.kernel.arguments if a.pointer and not a.constant
-        )
-        expected = {name: functools.partial(getattr, exact, name) for name in written}
-        used = {a.name for one in launches for a in one.kernel.arguments}
-        inputs = {name: value for name, value in inputs.items() if name in used}
-        return Problem(tuple(launches), inputs, expected)
-
-    def _bind(self, module, arrays, **parameters: Value) -> Prepared:
-        self._check(*arrays)
-        Q, K, V = map(on_host if module is np else module.asarray, arrays)
-        N, d = Q.shape
-        results = {
-            name: module.full(shape, np.nan, dtype=np.float32)
-            for name, shape in (("S", (N, N)), ("P", (N, N)), ("O", (N, d)))
-        }
-        named = {"Q": Q, "K": K, "V": V, **results, "N": N, "d": d}
-        return Prepared(named, self.launches_on(named, **parameters))
-
-    def _check(self, *arrays) -> None:
-        """Raise a KernelError with one sentence if the arrays are not Q, K and V of one head."""
-        for name, array in zip("QKV", arrays, strict=True):
-            if not all(hasattr(array, a) for a in ("shape", "dtype", "flags")):
-                raise KernelError(
-                    f"{name} is a {type(array).__name__}: pass an array of shape [N, d] and dtype "
-                    "float32."
-                )
-            if len(array.shape) != 2 or 0 in array.shape:
-                raise KernelError(
-                    f"{name} has the shape {tuple(array.shape)}: one head has two dimensions, "
-                    "[N, d], each at least 1."
-                )
-            if array.dtype != np.float32:
-                raise KernelError(
-                    f"{name} is {array.dtype}, and these kernels are for fp32: pass "
-                    f"{name}.astype(np.float32)."
-                )
-            if not array.flags.c_contiguous:
-                raise KernelError(
-                    f"{name} is not contiguous in memory, row after row: pass "
-                    f"cp.ascontiguousarray({name})."
-                )
-            if _misaligned(array, self.alignment):
-                raise KernelError(
-                    f"{name} does not start at a multiple of {self.alignment} bytes, which the "
-                    f"rung {self.name} needs for its float4 loads: pass {name}.copy()."
-                )
-        shapes = [tuple(array.shape) for array in arrays]
-        if len(set(shapes)) > 1:
-            raise KernelError(
-                f"Q, K and V have the shapes {shapes[0]}, {shapes[1]} and {shapes[2]}: in one head "
-                "all three are [N, d]."
-            )
-
-
-class _Exact:
-    """S, P and O in float64, computed when first asked for."""
-
-    def __init__(self, *inputs: np.ndarray):
-        self._inputs = inputs
-
-    @functools.cached_property
-    def _all(self):
-        return reference(*self._inputs)
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name not in "SPO":
-            raise AttributeError(name)
-        return getattr(self._all, name)
-
-
-def _one_head(N: int, d: int, alone: bool) -> tuple[dict[str, Any], _Exact]:
-    """Arrays of one head by name, and what S, P and O should be.
-
-    S and P have values only where a kernel is turned `alone` and may read them: at the sizes that
-    a GPU is timed at, memory that nobody touches costs nothing.
-    """
-    Q, K, V = make_inputs(N, d)
-    exact = _Exact(Q, K, V)
-    arrays: dict[str, Any] = {"Q": Q, "K": K, "V": V, "N": N, "d": d}
-    for name, shape in (("S", (N, N)), ("P", (N, N)), ("O", (N, d))):
-        filled = alone and name != "O"
-        arrays[name] = (
-            getattr(exact, name).astype(np.float32) if filled else np.empty(shape, np.float32)
-        )
-    return arrays, exact
-
-
-def _misaligned(array, alignment: int) -> bool:
-    """Whether an array starts at an address that a GPU cannot load a float4 from.
-
-    A device array is where its address says; one of NumPy will be where a copy of the array that
-    owns its memory begins, plus its offset there.
-    """
-    if hasattr(array, "data") and hasattr(array.data, "ptr") and not isinstance(array, np.ndarray):
-        return bool(array.data.ptr % alignment)
-    root = array
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    start, own = (x.__array_interface__["data"][0] for x in (root, array))
-    return bool((own - start) % alignment)
-
-
-def _kernel(step: KernelOfRung, values: Values) -> Kernel:
-    """A step's kernel with its own parameters set."""
-    path = KERNELS / step.file
-    own = cached_kernel(path, step.entry).parameters
-    return cached_kernel(path, step.entry, **{name: values[name] for name in own})
+def kernel_of(file: str, entry: str, **values: Value) -> Kernel:
+    """A kernel of `kernels/` with some parameters set; the same again while the file is."""
+    return cached_kernel(KERNELS / file, entry, **values)
 
 
 def _listed(values) -> str:

@@ -14,7 +14,7 @@ from recorded import gpu
 from helpers import cp, timing
 from helpers.problem.attention import TOLERANCE, make_inputs, reference, relative_error
 from helpers.problem.ladder import ladder
-from helpers.problem.rungs import Prepared
+from helpers.problem.problem import PreparedProblem
 
 from . import ladder_cases as cases
 from .ladder_cases import KERNELS
@@ -90,7 +90,7 @@ def times(out: Path, rounds: int) -> dict:
                 if scores is None:
                     scores, weights = prepared.arrays["S"], prepared.arrays["P"]
                 arrays = {**prepared.arrays, "S": scores, "P": weights}
-                prepared = Prepared(arrays, one.launches_on(arrays))
+                prepared = PreparedProblem(arrays, one.launches_on(arrays))
                 scores.fill(np.nan)
                 weights.fill(np.nan)
                 prepared.run()
