@@ -200,7 +200,7 @@ def test_html_keeps_what_it_may_and_carries_its_files(tmp_path):
         '<iframe src="https://v.example/1"></iframe><iframe src="local.html"></iframe>'
     )
     assert "width=40 alt='two > one'" in html and html.count("data:image/png") == 1
-    assert carrier.styles == [".block { p{color:red} }"]
+    assert carrier.styles == [":where(.block) { p{color:red} }"]
     for gone in ("srcset", "onclick", "<script", "<iframe", "<style"):
         assert gone not in html
     assert '<a href="https://v.example/1" rel="noopener">v.example/1</a>' in html

@@ -181,7 +181,8 @@ def _file(path: Path) -> bool:
 
 
 def _kept_to_blocks(sheet: str) -> str:
-    """A style sheet that asks no host, and does not reach what the page itself has."""
+    """A style sheet that asks no host, does not reach what the page itself has, and outweighs no
+    rule that it did not outweigh before."""
     sheet = _REMOTE_STYLE.sub("", sheet)
     reaches = _REACHES.search(re.sub(r"/\*.*?\*/", "", sheet, flags=re.S))
-    return f".block {{ {sheet} }}" if reaches else sheet
+    return f":where(.block) {{ {sheet} }}" if reaches else sheet
