@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from svg import G, Path, Style, Text
 
-from helpers.simulator.isa.tensor_cores import fragment_layout
+from helpers.simulator.isa.tensor.mma_fragments import fragment_layout
 
 from ..canvas import MONO, NORMAL, Canvas, Frame, ranges, text_width
 from ..events import LANES

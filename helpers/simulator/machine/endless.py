@@ -9,7 +9,7 @@ from ..ptx.program import Graph, reads_and_writes
 # What gives a value that registers at the loop's head do not decide alone: memory, other lanes,
 # what is called, and the carry flag. A `ld.param` reads what never changes.
 _UNDECIDED = frozenset(
-    "ld ldu atom tex call shfl vote match redux activemask elect ldmatrix movmatrix mma bar "
+    "ld ldu atom tex call shfl vote match redux activemask elect ldmatrix movmatrix mma wmma bar "
     "barrier addc subc madc".split()
 )
 

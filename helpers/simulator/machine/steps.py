@@ -2,7 +2,7 @@
 
 S is the batch (layout, active mask, memories, tally), R the register file of the running frame.
 Pure instructions come from the table in `instructions`; memory instructions are in `accesses`,
-instructions that look across a warp in `warps`.
+instructions that look across a warp in `warps`, those on matrices in `matrix`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..ptx.program import destination_count
 from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec
 from . import accesses, elements, warps
 from .elements import guard_getter
+from .matrix import matrix_steps, wmma_steps
 from .operands import BOOL, getter, guarded_putter, putter
 
 IGNORED = frozenset(
@@ -234,10 +235,11 @@ SPECIAL = {
     "activemask": warps.activemask_step,
     "redux": warps.redux_step,
     "elect": warps.elect_step,
-    "ldmatrix": warps.ldmatrix_step,
-    "stmatrix": warps.stmatrix_step,
-    "movmatrix": warps.movmatrix_step,
-    "mma": warps.mma_step,
+    "ldmatrix": matrix_steps.ldmatrix_step,
+    "stmatrix": matrix_steps.stmatrix_step,
+    "movmatrix": matrix_steps.movmatrix_step,
+    "mma": matrix_steps.mma_step,
+    "wmma": wmma_steps.wmma_step,
     "alloca": _alloca,
     "stacksave": _alloca,
 }

@@ -21,7 +21,7 @@ LARGEST_BODY = 49
 # Instructions that keep a loop from being unrolled: they synchronise, or hide a call.
 OBSTACLES = frozenset(
     "bar barrier shfl vote match redux activemask atom red call cp ldmatrix stmatrix movmatrix mma "
-    "membar fence elect trap ret exit brx".split()
+    "wmma membar fence elect trap ret exit brx".split()
 )
 WEIGHTS = {"mov": 0, "neg": 0, "rem": 20, "div": 20}
 

@@ -1,27 +1,19 @@
-"""Instructions in which the lanes of a warp look at each other, and the tensor-core ones.
+"""Instructions in which the lanes of a warp look at each other.
 
 They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA:
-"Data Movement: shfl.sync", "Parallel Synchronization: vote, match, activemask, redux, elect",
-"Warp-level matrix instructions".
+"Data Movement: shfl.sync", "Parallel Synchronization: vote, match, activemask, redux, elect".
+Those that move and multiply matrices are in `matrix`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..isa import tensor_cores
 from ..limits import LANES
-from ..ptx.syntax import Imm, Instruction, items_of
-from .elements import (
-    active_mask,
-    buffer_pieces,
-    gather,
-    generic_spaces,
-    guard_getter,
-    scatter,
-)
+from ..ptx.syntax import Imm, Instruction
+from .elements import active_mask, guard_getter
 from .faults import everyone
-from .operands import BOOL, address_getter, getter, putter
+from .operands import BOOL, getter, putter
 
 U32, S32 = np.dtype(np.uint32), np.dtype(np.int32)
 LANE = np.arange(LANES, dtype=np.int64)
@@ -199,103 +191,3 @@ def elect_step(i: Instruction, code):
         return leader.astype(np.uint32), (LANE == leader) & _each(here.any(axis=-1))
 
     return _step(i, compute, U32)
-
-
-# ------------------------------------------------------------------ matrices
-
-
-def _matrices(i: Instruction, does: str) -> tuple[int, bool]:
-    """How many matrices are moved, and whether transposed."""
-    if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16":
-        raise i.unsupported(f"{does} only m8n8 matrices of 16-bit elements")
-    count = next(m for m in i.modifiers if m in ("x1", "x2", "x4"))
-    return int(count[1:]), "trans" in i.modifiers
-
-
-def _shared_rows(S, i, space, address, lanes_used, write):
-    """The 16-byte rows behind the addresses of the lanes that give one."""
-    if space == "generic":
-        spaces = generic_spaces(S, address, S.mask)
-        if len(spaces) != 1 or spaces[0][0] != "shared":
-            raise i.unsupported("needs addresses in shared memory")
-        address = spaces[0][1]
-    mask = S.layout.thread_index % LANES < lanes_used
-    if S.mask is not None:
-        mask = mask & S.mask
-    return buffer_pieces(S, i, S.layout.lift(address), 4, 16, mask, "shared", write)
-
-
-def ldmatrix_step(i: Instruction, code):
-    """ldmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
-    (count, transposed), space = _matrices(i, "loads"), i.space
-    puts = [putter(i, d) for d in items_of(i.operands[0])]
-    address_of = address_getter(i, i.operands[1])
-
-    def step(S, R):
-        address = address_of(S, R)
-        if S.counting:
-            S.tally.matrix(S, i, address, count, "load")
-        pieces = _shared_rows(S, i, space, address, 8 * count, False)
-        if S.sanitizer is not None:
-            S.sanitizer.access(S, i, "load", pieces, 4, 4)
-        words = [S.layout.lanes(w) for w in gather(pieces, 4)]
-        rows = np.stack(np.broadcast_arrays(*words), axis=-1)
-        rows = np.ascontiguousarray(rows).view(np.uint8)
-        for put, value in zip(puts, tensor_cores.ldmatrix(rows, count, transposed), strict=True):
-            put(S, R, S.layout.threads(value))
-
-    return step
-
-
-def stmatrix_step(i: Instruction, code):
-    """stmatrix.sync.aligned.m8n8.{x1, x2, x4}{.trans}.shared.b16"""
-    (count, transposed), space = _matrices(i, "stores"), i.space
-    gets = [getter(i, s, U32) for s in items_of(i.operands[1])]
-    address_of = address_getter(i, i.operands[0])
-
-    def step(S, R):
-        address = address_of(S, R)
-        if S.counting:
-            S.tally.matrix(S, i, address, count, "store")
-        values = tuple(np.broadcast_arrays(*[S.layout.lanes(g(S, R)) for g in gets]))
-        rows = tensor_cores.stmatrix(values, transposed)
-        words = np.ascontiguousarray(rows).view(np.uint32)
-        pieces = _shared_rows(S, i, space, address, 8 * count, True)
-        S.writes += 1
-        if S.sanitizer is not None:
-            S.sanitizer.access(S, i, "store", pieces, 4, 4)
-        scatter(pieces, [S.layout.threads(words[..., k]) for k in range(4)])
-
-    return step
-
-
-def movmatrix_step(i: Instruction, code):
-    """movmatrix.sync.aligned.m8n8.trans.b16"""
-
-    def compute(S, active, value):
-        return (tensor_cores.movmatrix_trans(value),)
-
-    return _step(i, compute, U32)
-
-
-def mma_step(i: Instruction, code):
-    """mma.sync.aligned.mXnYkZ.row.col.dtype.atype.btype.ctype"""
-    shape = next((m for m in i.modifiers if m.startswith("m") and "n" in m and "k" in m), None)
-    d_type, a_type, b_type, c_type = i.modifiers[-4:]
-    if shape is None or "sp" in i.modifiers:
-        raise i.unsupported("does not have this matrix shape")
-    d, a, b, c = map(items_of, i.operands[:4])
-    accumulators = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
-    c_dtype = np.dtype(accumulators.get(c_type, np.uint32))
-    in_dtype = np.dtype(np.float64 if a_type == "f64" else np.uint32)
-    groups = [[getter(i, o, t) for o in g] for g, t in ((a, in_dtype), (b, in_dtype), (c, c_dtype))]
-    puts = [putter(i, o) for o in d]
-    saturate = "satfinite" in i.modifiers
-
-    def step(S, R):
-        lanes = [[S.layout.lanes(g(S, R)) for g in group] for group in groups]
-        out = tensor_cores.mma(shape, a_type, b_type, d_type, c_type, *lanes, saturate=saturate)
-        for put, value in zip(puts, out, strict=True):
-            put(S, R, S.layout.threads(value))
-
-    return step

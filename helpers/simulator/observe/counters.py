@@ -28,7 +28,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import SimulatorError
-from ..isa.tensor_cores import check_matrices
+from ..isa.tensor.matrix_moves import check_matrices
 from ..limits import BANKS, LANES, SECTOR_BYTES, WORD
 
 _CHUNK = 4096  # warps counted at once

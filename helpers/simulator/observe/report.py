@@ -136,7 +136,7 @@ class Report:
                     line["thread_instructions"] += threads
                     flops = flops_of(i)
                     if flops:
-                        line["flops"] += flops * (warps if i.opcode == "mma" else threads)
+                        line["flops"] += flops * (warps if i.opcode in ("mma", "wmma") else threads)
                     if i.opcode in ("bar", "barrier") and "warp" not in i.modifiers:
                         line["barriers"] += warps
         for serial, counts in tally.counts.items():
@@ -307,7 +307,7 @@ _MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 def flops_of(i) -> int:
     """Floating-point operations of a thread, or of a warp for mma (2·m·n·k)."""
-    if i.opcode == "mma":
+    if i.opcode == "mma" or (i.opcode == "wmma" and "mma" in i.modifiers):
         for m in i.modifiers:
             shape = _MMA.fullmatch(m)
             if shape:

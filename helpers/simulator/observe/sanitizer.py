@@ -75,6 +75,8 @@ class Sanitizer(Findings):
                 if i.opcode in ("ld", "st", "atom", "red") and i.modifiers:
                     if "global" not in i.modifiers and "param" not in i.modifiers:
                         sizes.append(TYPE_SIZES.get(i.modifiers[-1], 4))
+                if i.opcode == "wmma" and i.modifiers[-1] in ("s8", "u8"):
+                    sizes.append(1)  # those that do not lie side by side are fetched one by one
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
         self.granule = min([4, *sizes])
         self.constant = {a.name for a in run.arguments if a.constant}

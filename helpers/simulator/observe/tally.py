@@ -112,12 +112,12 @@ class Tally:
             self._record(S, i, "load", "global", size, lanes, active)
         self._record(S, i, "copy", "shared", size, S.layout.lanes(target), S.active_lanes(mask))
 
-    def matrix(self, S, i: Instruction, address, count: int, kind: str) -> None:
+    def matrix(self, S, i: Instruction, address, count: int, kind: str, mask) -> None:
         """ldmatrix and stmatrix."""
         counts = self.counts[i.serial]
         lanes = S.layout.lanes(address)
-        active = S.active_lanes(S.mask)
-        warps, _ = S.active_numbers(S.mask)
+        active = S.active_lanes(mask)
+        warps, _ = S.active_numbers(mask)
         if active is not None:
             lanes, _ = np.broadcast_arrays(lanes, active)
         wavefronts, phases = counters.ldmatrix_wavefronts(lanes, count)

@@ -22,11 +22,13 @@ NO_DESTINATION = frozenset(
 )
 ENDS_BLOCK = frozenset("bra brx ret exit trap call bar barrier".split())
 # Instructions at which the named lanes of a warp wait for each other.
-WARP_SYNCS = frozenset("shfl vote match redux elect ldmatrix stmatrix movmatrix mma".split())
+WARP_SYNCS = frozenset("shfl vote match redux elect ldmatrix stmatrix movmatrix mma wmma".split())
 
 
 def destination_count(i: Instruction) -> int:
     """How many leading operands the instruction writes."""
+    if i.opcode == "wmma" and i.modifiers[0] == "store":
+        return 0
     if i.opcode in NO_DESTINATION:
         # bar.red has a destination; cp, bar.sync, ... have none
         return 1 if i.opcode in ("bar", "barrier") and "red" in i.modifiers else 0

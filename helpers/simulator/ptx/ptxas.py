@@ -156,6 +156,8 @@ def _ends_window(i: Instruction) -> bool:
         return True
     if i.opcode == "cp":
         return True
+    if i.opcode == "wmma":
+        return i.modifiers[0] != "mma"
     if i.opcode == "st":
         return i.space in ("shared", "generic")
     return i.opcode in CALLS and "rn" in i.modifiers
@@ -207,7 +209,7 @@ def _idle_loads(graph: Graph) -> None:
         for i in code[b.start : stop]:
             if _is_copy(i):
                 loads = 0
-            elif i.opcode == "ldmatrix" or (i.opcode == "ld" and i.space == "shared"):
+            elif i.opcode == "ldmatrix" or (i.opcode in ("ld", "wmma") and i.space == "shared"):
                 loads = min(enough, loads + 1)
         return loads
 

@@ -65,5 +65,5 @@ def _orders_memory(i: Instruction) -> bool:
     if i.opcode == "st":
         return i.space in ("shared", "generic")
     return i.opcode in (
-        "bar", "barrier", "membar", "fence", "atom", "red", "call", "cp", "stmatrix"
+        "bar", "barrier", "membar", "fence", "atom", "red", "call", "cp", "stmatrix", "wmma"
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.simulator.errors import SimulatorError
-from helpers.simulator.isa import tensor_cores
+from helpers.simulator.isa.tensor import matrix_moves, mma_fragments, tensor_cores
 
 DATA = Path(__file__).parents[2] / "data"
 LANES = range(32)
@@ -141,7 +141,7 @@ def test_fragment_layouts_are_the_manuals(shape, element):
         ("c", manual_c, (m, n)),
         ("d", manual_c, (m, n)),
     ):
-        rows, columns = tensor_cores.fragment_layout(shape, operand, element)
+        rows, columns = mma_fragments.fragment_layout(shape, operand, element)
         assert rows.shape == columns.shape == (extent[0] * extent[1] // 32, 32)
         for i in range(len(rows)):
             for lane in LANES:
@@ -387,13 +387,13 @@ def test_unknown_forms_are_refused():
     with pytest.raises(SimulatorError, match="takes 4, 2 and 4 registers"):
         tensor_cores.mma("m16n8k16", "f16", "f16", "f32", "f32", [zero] * 2, [zero] * 2, c)
     with pytest.raises(SimulatorError, match="e4m3"):
-        tensor_cores.fragment_layout("m16n8k32", "a", "e4m3")
+        mma_fragments.fragment_layout("m16n8k64", "a", "e4m3")
     with pytest.raises(SimulatorError, match="'x'"):
-        tensor_cores.fragment_layout("m16n8k16", "x")
+        mma_fragments.fragment_layout("m16n8k16", "x")
     with pytest.raises(SimulatorError, match="not 3"):
-        tensor_cores.ldmatrix(np.zeros((32, 16), np.uint8), 3)
+        matrix_moves.ldmatrix(np.zeros((32, 16), np.uint8), 3)
     with pytest.raises(SimulatorError, match="not 3"):
-        tensor_cores.stmatrix([zero] * 3)
+        matrix_moves.stmatrix([zero] * 3)
 
 
 # ---------------------------------------------------------------- moving matrices
@@ -409,7 +409,7 @@ def test_ldmatrix_and_stmatrix_lane_by_lane(matrices, transposed):
     """PTX ISA manual: thread l receives row l / 4, elements 2 (l % 4) and the next (or .trans)."""
     rng = np.random.default_rng(6)
     rows = rng.integers(0, 256, (3, 2, 32, 16)).astype(np.uint8)
-    registers = tensor_cores.ldmatrix(rows, matrices, transposed)
+    registers = matrix_moves.ldmatrix(rows, matrices, transposed)
     assert len(registers) == matrices
     for x in range(3):
         for y in range(2):
@@ -421,7 +421,7 @@ def test_ldmatrix_and_stmatrix_lane_by_lane(matrices, transposed):
                         (tile[j][i], tile[j + 1][i]) if transposed else (tile[i][j], tile[i][j + 1])
                     )
                     assert registers[m][x, y, lane] == low | high << 16
-    stored = tensor_cores.stmatrix(registers, transposed)
+    stored = matrix_moves.stmatrix(registers, transposed)
     assert stored.shape == rows.shape and stored.dtype == np.uint8
     np.testing.assert_array_equal(stored[..., : 8 * matrices, :], rows[..., : 8 * matrices, :])
     assert not stored[..., 8 * matrices :, :].any()
@@ -430,11 +430,11 @@ def test_ldmatrix_and_stmatrix_lane_by_lane(matrices, transposed):
 def test_movmatrix_transposes():
     rng = np.random.default_rng(7)
     register = rng.integers(0, 2**32, (5, 32), dtype=np.uint64).astype(np.uint32)
-    moved = tensor_cores.movmatrix_trans(register)
+    moved = matrix_moves.movmatrix_trans(register)
     for before, after in zip(register, moved, strict=True):
         matrix = before.view(np.uint16).reshape(8, 8)
         np.testing.assert_array_equal(after.view(np.uint16).reshape(8, 8), matrix.T)
-    np.testing.assert_array_equal(tensor_cores.movmatrix_trans(moved), register)
+    np.testing.assert_array_equal(matrix_moves.movmatrix_trans(moved), register)
 
 
 def test_moves_recorded_on_an_h200():
@@ -444,12 +444,12 @@ def test_moves_recorded_on_an_h200():
     for matrices in (1, 2, 4):
         for suffix in ("", ".trans"):
             transposed = suffix != ""
-            loaded = tensor_cores.ldmatrix(shared[rows], matrices, transposed)
+            loaded = matrix_moves.ldmatrix(shared[rows], matrices, transposed)
             np.testing.assert_array_equal(np.stack(loaded), data[f"ld{matrices}{suffix}"])
             registers = list(data["smem"].reshape(16, 32)[:matrices])
             memory = np.zeros((128, 16), np.uint8)
             used = rows[: 8 * matrices]
-            memory[used] = tensor_cores.stmatrix(registers, transposed)[: 8 * matrices]
+            memory[used] = matrix_moves.stmatrix(registers, transposed)[: 8 * matrices]
             expected = data[f"st{matrices}{suffix}"]
             np.testing.assert_array_equal(memory.view(np.uint32).ravel(), expected)
-    np.testing.assert_array_equal(tensor_cores.movmatrix_trans(data["smem"][:32]), data["mov"])
+    np.testing.assert_array_equal(matrix_moves.movmatrix_trans(data["smem"][:32]), data["mov"])

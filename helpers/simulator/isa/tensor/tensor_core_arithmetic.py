@@ -180,7 +180,8 @@ def multiply_accumulate_integers(
 ) -> np.ndarray:
     """A B + C of 8-bit integers, wrapping around or (`.satfinite`) held at the ends of int32.
 
-    a: int8 or uint8 (k, m, warps); b: (k, n, warps); c: int32 (m, n, warps), k at most 32.
+    a: int8 or uint8 (k, m, warps); b: (k, n, warps); c: int32 (m, n, warps), k at most 32 for
+    8-bit values, or 256 for smaller ones.
     """
     left = a.transpose(2, 1, 0).astype(np.float32)
     right = b.transpose(2, 0, 1).astype(np.float32)
@@ -189,6 +190,18 @@ def multiply_accumulate_integers(
     if saturate:
         total = np.clip(total, -(2**31), 2**31 - 1)
     return total.astype(np.int32)
+
+
+def multiply_accumulate_bits(a: np.ndarray, b: np.ndarray, c: np.ndarray, op: str) -> np.ndarray:
+    """C plus the number of ones in each row of A `op` ("xor" or "and") each column of B.
+
+    a: int8 (k, m, warps) and b: (k, n, warps) of zeros and ones; c: int32 (m, n, warps).
+    """
+    both = multiply_accumulate_integers(a, b, np.zeros_like(c))
+    if op == "and":
+        return both + c
+    left, right = (matrix.sum(axis=0, dtype=np.int32) for matrix in (a, b))
+    return left[:, None] + right[None] - 2 * both + c
 
 
 @np.errstate(all="ignore")

@@ -1,0 +1,1 @@
+"""What a Hopper tensor core computes, and which lane and register holds which element."""

@@ -1,0 +1,1 @@
+"""The steps of instructions by which a warp moves and multiplies matrices."""
