@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from ..show import shell
+from ..show import in_notebook
 
 _PATIENCE = 1.0  # seconds
 
@@ -24,7 +24,7 @@ class Waiting:
         if time.monotonic() - self.start < _PATIENCE:
             return
         text = f"checking {self.name}: {what} ..."
-        if _in_notebook():
+        if in_notebook():
             from IPython.display import display  # late: there is none on a bare machine
 
             data = {"text/plain": text}
@@ -44,8 +44,3 @@ class Waiting:
         if self._shown:
             sys.stderr.write("\r" + " " * 90 + "\r")
             sys.stderr.flush()
-
-
-def _in_notebook() -> bool:
-    """Whether IPython has a kernel, without importing it."""
-    return getattr(shell(), "kernel", None) is not None

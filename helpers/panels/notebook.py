@@ -12,7 +12,7 @@ import traceback
 from types import ModuleType
 
 from ..gpu import device
-from ..show import shell
+from ..show import in_notebook
 from ..simulator.errors import Headlined
 from .error_panels import panel_of
 
@@ -54,7 +54,7 @@ def render(error: BaseException) -> list[str]:
     the panel that is displayed at the first call; elsewhere the panel's text."""
     try:
         panel = panel_of(error)
-        if not _in_notebook():
+        if not in_notebook():
             return [repr(panel)]
         # IPython asks a second time, to keep what was shown.
         if not getattr(error, "_panel_shown", False):
@@ -66,8 +66,3 @@ def render(error: BaseException) -> list[str]:
     except Exception:  # the error must be seen, whatever goes wrong with its panel
         return traceback.format_exception(error)
     return [f"{type(error).__name__}, shown above."]
-
-
-def _in_notebook() -> bool:
-    """Whether IPython runs with a front end that shows HTML."""
-    return hasattr(shell(), "kernel")

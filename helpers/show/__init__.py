@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["KeepsHtml", "Shows", "render", "sheet", "shell"]
+__all__ = ["KeepsHtml", "Shows", "in_notebook", "render", "sheet", "shell", "templates"]
 
 _HERE = files(__package__)
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -57,6 +57,11 @@ def shell():
     return ipython.get_ipython() if ipython is not None else None
 
 
+def in_notebook() -> bool:
+    """Whether IPython runs with a front end that shows HTML."""
+    return getattr(shell(), "kernel", None) is not None
+
+
 @functools.cache
 def sheet() -> str:
     """The styles of all that is shown, as CSS."""
@@ -73,18 +78,19 @@ def render(template: str, **values) -> Markup:
     Raises:
         ModuleNotFoundError: there is no Jinja2.
     """
-    text = _environment().get_template(template).render(values)
+    text = templates().get_template(template).render(values)
     from markupsafe import Markup  # late: it comes with Jinja2
 
     return Markup(text.strip())
 
 
 @functools.cache
-def _environment() -> Environment:
+def templates(package: str = __package__) -> Environment:
+    """The templates of a package, which lie in its folder `templates`."""
     import jinja2  # late: a bare machine does without
 
     return jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__),
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

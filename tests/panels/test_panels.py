@@ -224,7 +224,7 @@ def test_the_project_s_other_errors_are_panels_too():
         titles.add(panel.title)
         assert panel.said == ("Why it is so.",)
         assert error("Why it is so.")._render_traceback_() == [repr(panel)]
-    assert len(titles) == 5
+    assert len(titles) == 4
 
 
 def test_any_other_exception():

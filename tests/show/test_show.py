@@ -9,7 +9,7 @@ from jinja2 import UndefinedError
 
 from helpers.kernels.listing import listing
 from helpers.panels import Panel
-from helpers.show import render, sheet
+from helpers.show import render, sheet, templates
 
 LISTED = listing("int a;", 1, 1, title="a.cu")
 
@@ -34,7 +34,7 @@ def test_a_value_that_is_missing_is_an_error():
 
 def test_without_jinja_there_is_text_alone(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    sys.modules["helpers.show"]._environment.cache_clear()
+    templates.cache_clear()
     panel = Panel("title")
     assert panel._repr_html_() is None and repr(panel) == "✗ title"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from html import unescape
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
+from ...show import templates
 from ..content.chapter import Chapter
 from . import fonts
 from .deck import embed, heading, policy, words
@@ -143,14 +142,7 @@ def own(name: str) -> str:
 
 def render(template: str, **values) -> Markup:
     """A template of this package, filled in; what is no HTML yet is escaped."""
-    return Markup(_environment().get_template(template).render(values))
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader(__package__), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    return Markup(templates(__package__).get_template(template).render(values))
 
 
 def _linked(html: str, chapters: frozenset[str]) -> str:
