@@ -21,15 +21,6 @@ ENTRIES = 14  # rooms and files of helpers/
 MODULES = 20  # of a folder
 LINES = 60  # of a function
 
-# Public classes of one name, each with the reason for it.
-SAME_NAME: dict[str, str] = {}
-
-# What still stands against the rules; these shrink and then go.
-SAME_NAME_LEFT: set[str] = set()
-LATE_LEFT: dict[str, int] = {}
-LONG_LEFT: set[str] = set()
-CIRCLES_LEFT: set[tuple[str, str]] = set()
-
 
 def modules(folder: Path = HELPERS) -> list[Path]:
     return sorted(folder.rglob("*.py"))
@@ -92,9 +83,7 @@ def test_no_two_public_classes_have_one_name():
         for node in parsed(path)[0].body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name_of(path))
-    twice = {name: paths for name, paths in places.items() if len(paths) > 1}
-    assert twice.keys() - SAME_NAME.keys() - SAME_NAME_LEFT == set(), twice
-    assert SAME_NAME.keys() <= twice.keys(), "a reason for what no longer is"
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 # ------------------------------------------------------------------ imports
@@ -108,14 +97,7 @@ def test_the_contracts_of_the_layers_are_kept():
 
 def test_no_modules_import_each_other_in_a_circle():
     graph = grimp.build_graph("helpers", cache_dir=None, exclude_type_checking_imports=True)
-    arrows = {
-        module: {
-            other
-            for other in graph.find_modules_directly_imported_by(module)
-            if (module, other) not in CIRCLES_LEFT
-        }
-        for module in graph.modules
-    }
+    arrows = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:
@@ -143,14 +125,11 @@ def test_an_import_inside_a_function_has_its_reason():
     for path in modules():
         tree, lines = parsed(path)
         good: set[int] = set()  # lines; imports below each other share a reason
-        bad = []
         for node in late_imports(tree):
             if node.lineno - 1 in good or has_reason(lines, node.lineno, "late"):
                 good.add(node.end_lineno)
             else:
-                bad.append(node.lineno)
-        if len(bad) > LATE_LEFT.get(name_of(path), 0):
-            left[name_of(path)] = bad
+                left[f"{name_of(path)}:{node.lineno}"] = lines[node.lineno - 1].strip()
     assert left == {}, "write `# late: why` beside them"
 
 
@@ -178,7 +157,7 @@ def test_a_long_function_has_its_reason():
             length = node.end_lineno - node.lineno + 1
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             place = f"{name_of(path)}:{node.name}"
-            if length > LINES and not has_reason(lines, first, "long") and place not in LONG_LEFT:
+            if length > LINES and not has_reason(lines, first, "long"):
                 left[place] = length
     assert left == {}, "split them, or write `# long: why` above them"
 
