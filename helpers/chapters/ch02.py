@@ -1,9 +1,21 @@
-"""Chapter 02, the naive kernels: its exercises."""
+"""Chapter 02, the naive kernels: its rung and exercises."""
 
 from __future__ import annotations
 
 from ..exercises.spec import Exercise
+from ..problem.fp32 import NAIVE_SOFTMAX, rows_first, steps
+from ..problem.three_kernels import ThreeKernels
 from .shared import TILES, covering, queries_and_keys, scores, scores_to_normalise, softmax
+
+RUNGS = (
+    ThreeKernels(
+        name="naive",
+        chapter=2,
+        steps=steps("02_naive.cu", rows_first, NAIVE_SOFTMAX),
+        draws=("sectors",),
+    ),
+)
+
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(

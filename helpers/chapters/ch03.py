@@ -1,4 +1,4 @@
-"""Chapter 03, tiles: its exercises."""
+"""Chapter 03, tiles: its rung and exercises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
 from ..problem.attention import make_inputs
+from ..problem.fp32 import NAIVE_SOFTMAX, rows_first, steps
+from ..problem.three_kernels import ThreeKernels
 from .shared import BARRIERS, TILES, Arguments, covering, queries_and_keys, scores
+
+RUNGS = (
+    ThreeKernels(
+        name="tiled",
+        chapter=3,
+        steps=steps("03_tiled.cu", rows_first, NAIVE_SOFTMAX),
+        draws=("reads", "tree"),
+    ),
+)
 
 
 def _weights_and_values(case: Case) -> Arguments:

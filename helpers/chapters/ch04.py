@@ -1,11 +1,22 @@
-"""Chapter 04, the reduction: its exercises."""
+"""Chapter 04, the reduction: its rung and exercises."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
+from ..problem.fp32 import REDUCTION, rows_first, steps
+from ..problem.three_kernels import ThreeKernels
 from .shared import BARRIERS, Arguments, covering, levels, scores_to_normalise, softmax
+
+RUNGS = (
+    ThreeKernels(
+        name="reduction",
+        chapter=4,
+        steps=steps("03_tiled.cu", rows_first, REDUCTION),
+        draws=("tree", "reads"),
+    ),
+)
 
 
 def _rows(case: Case) -> Arguments:

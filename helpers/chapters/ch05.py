@@ -1,9 +1,21 @@
-"""Chapter 05, coarser threads: its exercises."""
+"""Chapter 05, coarser threads: its rung and exercises."""
 
 from __future__ import annotations
 
 from ..exercises.spec import Exercise, Goal
+from ..problem.fp32 import REDUCTION, rows_first, steps
+from ..problem.three_kernels import ThreeKernels
 from .shared import TILES, covering, queries_and_keys, scores
+
+RUNGS = (
+    ThreeKernels(
+        name="coarsened",
+        chapter=5,
+        steps=steps("05_coarsened.cu", rows_first, REDUCTION),
+        draws=("reads", "tree"),
+    ),
+)
+
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(

@@ -1,11 +1,23 @@
-"""Chapter 06, coalescing: its exercises."""
+"""Chapter 06, coalescing: its rung and exercises."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..exercises.spec import Case, Exercise
+from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, steps
+from ..problem.three_kernels import ThreeKernels
 from .shared import SECTORS, TILES, Arguments, covering, empty, keys, normal
+
+RUNGS = (
+    ThreeKernels(
+        name="coalesced",
+        chapter=6,
+        steps=steps("06_coalesced.cu", columns_first, REDUCTION),
+        variants=TRANSPOSES,
+        draws=("sectors and banks",),
+    ),
+)
 
 
 def _p_and_do(case: Case) -> Arguments:

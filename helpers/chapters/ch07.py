@@ -1,8 +1,11 @@
-"""Chapter 07, bank conflicts: its exercises."""
+"""Chapter 07, bank conflicts: its rungs and exercises."""
 
 from __future__ import annotations
 
 from ..exercises.spec import Case, Exercise, Goal
+from ..problem.attention import cdiv
+from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps
+from ..problem.three_kernels import KernelOfRung, ThreeKernels
 from .shared import (
     LOADS,
     NO_ROOM,
@@ -14,6 +17,38 @@ from .shared import (
     keys,
     normal,
     scores,
+)
+
+_BLOCKED = "07_register_blocked.cu"
+
+RUNGS = (
+    ThreeKernels(
+        name="padded",
+        chapter=7,
+        steps=steps("07_padded.cu", columns_first, REDUCTION),
+        variants=TRANSPOSES,
+    ),
+    ThreeKernels(
+        name="register_blocked",
+        chapter=7,
+        steps=(
+            KernelOfRung(
+                _BLOCKED,
+                "scaled_dot_product",
+                lambda p, N, d: (cdiv(N, 16 * p["PATCH"]), cdiv(N, 16 * p["PATCH"])),
+                lambda p: (256,),
+            ),
+            row_softmax(_BLOCKED, lambda p: 1),
+            KernelOfRung(
+                _BLOCKED,
+                "pv_multiply",
+                lambda p, N, d: (cdiv(d, 64), cdiv(N, 8 * p["PATCH"])),
+                lambda p: (128,),
+            ),
+        ),
+        alignment=16,
+        usual_N=64,  # the compiler takes half a second for its file, which leaves N the less
+    ),
 )
 
 

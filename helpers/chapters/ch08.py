@@ -1,11 +1,14 @@
-"""Chapter 08, FlashAttention: its exercises."""
+"""Chapter 08, FlashAttention: its rung and exercises."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal
+from ..problem.flash import FLASH_BASELINE
 from .shared import Arguments, covering, empty, normal, scores, softmax
+
+RUNGS = (FLASH_BASELINE,)
 
 
 def _attention(case: Case) -> Arguments:

@@ -1,11 +1,14 @@
-"""Chapter 09, swizzles: its exercises."""
+"""Chapter 09, swizzles: its rung and exercises."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..exercises.spec import Case, Exercise
+from ..problem.flash import FLASH_SWIZZLED
 from .shared import LOADS, NO_ROOM, SECTORS, STORES, Arguments, covering, empty, normal
+
+RUNGS = (FLASH_SWIZZLED,)
 
 
 def _chunks(case: Case) -> Arguments:

@@ -1,4 +1,4 @@
-"""FlashAttention in one kernel: the rungs of chapters 08 and 09, as data.
+"""FlashAttention in one kernel: what the rungs of chapters 08 and 09 are.
 
     from helpers.problem.flash import FLASH_SWIZZLED
 
@@ -29,7 +29,6 @@ from .problem import PreparedProblem, Problem
 from .rungs import Rung, Size, kernel_of
 
 __all__ = [
-    "FLASH",
     "FLASH_BASELINE",
     "FLASH_SWIZZLED",
     "LAYOUTS",
@@ -197,4 +196,3 @@ def _tiles(k: Kernel) -> tuple[int, int, int]:
 
 FLASH_BASELINE = FlashRung(name="flash_baseline", chapter=8, file="08_flash_baseline.cu")
 FLASH_SWIZZLED = FlashRung(name="flash_swizzled", chapter=9, file="09_flash_swizzled.cu")
-FLASH: tuple[FlashRung, ...] = (FLASH_BASELINE, FLASH_SWIZZLED)

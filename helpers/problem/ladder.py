@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ladder", "rung"]
 
-_SOURCES = (("helpers.problem.fp32", "FP32"), ("helpers.problem.flash", "FLASH"))
-
 
 @functools.cache
 def _all() -> tuple[Rung, ...]:
-    # late: rungs are made of what is here and gathered from rooms above this one
-    found = [one for module, name in _SOURCES for one in getattr(import_module(module), name)]
-    return tuple(sorted(found, key=lambda one: one.chapter))
+    # late: a chapter's rungs are made of what is here, and lie in a room above this one
+    return import_module("helpers.chapters").RUNGS
 
 
 def ladder(kind: str = "") -> tuple[Rung, ...]:

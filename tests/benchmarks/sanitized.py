@@ -15,7 +15,6 @@ import numpy as np
 
 from helpers.kernels import Launch
 from helpers.problem.attention import make_inputs
-from helpers.problem.flash import FLASH
 from helpers.problem.flash_inputs import make_inputs as flash_inputs
 from helpers.problem.ladder import ladder
 
@@ -45,7 +44,7 @@ def launches() -> Iterator[tuple[str, Launch]]:
             yield f"{kernel.file.stem} {kernel.entry}, N={N}, d={D}", launch.with_args(args)
     q, k, v = flash_inputs(*FLASH_SIZE)
     out = np.full(q.shape, NAN, np.uint16).view(np.float16)
-    for rung in FLASH:
+    for rung in ladder("flash"):
         launch = rung.launch_of(q, k, v, out)
         name = f"{launch.kernel.file.stem}, n={FLASH_SIZE[2]}, d={FLASH_SIZE[3]}"
         yield name, launch
