@@ -14,7 +14,7 @@ from helpers.panels import panel_of
 from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.errors import Interrupted
 from helpers.simulator.launch import prepare
-from helpers.simulator.machine.unrolling import CountedLoop
+from helpers.simulator.machine.loops import CountedLoop
 from helpers.simulator.ptx.syntax import Reg
 
 LONG = "for (unsigned i = 0; i < 4000000000u; i++)\na[threadIdx.x] = a[threadIdx.x] * 3 + i;"

@@ -6,10 +6,10 @@ import numpy as np
 
 from ..ptx.program import WARP_SYNCS, Graph, ends_block
 from ..ptx.syntax import Instruction
-from .endless import deciding_registers
+from .loops import counted_loops, deciding_registers
 from .operands import BOOL, blank_register, getter
+from .rounds import Foldable, foldable
 from .steps import compile_step
-from .unrolling import counted_loops
 
 POLLING = frozenset(("volatile", "relaxed", "acquire", "mmio"))
 
@@ -42,6 +42,7 @@ class Code:
         self.depot = -(-at // 16) * 16
         self.loops = counted_loops(graph)
         self._deciding: dict[int, int | None] = {}
+        self._foldable: dict[int, Foldable | None] = {}
         self.ranks = [b.rank for b in graph.blocks]
         self.meetings = [self._meeting(b) for b in graph.blocks]
         self.steps: list[list] = []
@@ -76,6 +77,12 @@ class Code:
         if head not in self._deciding:
             self._deciding[head] = deciding_registers(self.graph, head)
         return self._deciding[head]
+
+    def foldable(self, block: int) -> Foldable | None:
+        """What `rounds.foldable` says of the loop of a block, remembered."""
+        if block not in self._foldable:
+            self._foldable[block] = foldable(self, block)
+        return self._foldable[block]
 
     def polls(self, first: int, last: int) -> bool:
         """Whether the blocks first to last read what other threads may be about to write."""

@@ -272,7 +272,8 @@ class Branching:
         line = end.line if end is not None and end.line else (lines[0] if lines else None)
         block, thread = S.layout.locate(everyone(group.mask))
         reason = why or f"has not ended after {self.max_steps:,} instructions"
-        more = "" if why and not budget else ", or give launch() a larger max_steps"
+        more = ", or let more threads share the work, or give it less (launch() takes max_steps)"
+        more = "" if why and not budget else more
         raise fault(
             S, line, "endless_loop", f"the loop {reason} (thread {thread} of block {block}); check "
             f"the condition that should end it{more}.",

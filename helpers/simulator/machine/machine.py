@@ -16,8 +16,9 @@ import numpy as np
 from ..limits import LANES
 from .code import Activation, Code, Group
 from .control import Branching
-from .endless import same, same_way
 from .faults import everyone
+from .loops import same, same_way
+from .rounds import FEWEST, SPEED, TOGETHER, fold
 from .waiting import Parked, release
 
 PATIENCE = 1024  # rounds that a loop may poll memory before other threads get their turn
@@ -165,7 +166,9 @@ class Machine(Branching):
                     return
                 if ranks[following] <= ranks[block]:
                     rounds += 1
-                    if rounds >= 32:
+                    if rounds & 31 == 0 and following == block and self._folded(code, block, R):
+                        watch = None
+                    elif rounds >= 32:
                         watch = watch or LoopWatch()
                         if self._gives_way(watch, rounds, group, block, following):
                             return
@@ -280,6 +283,21 @@ class Machine(Branching):
         self._enter(group)
         return True
 
+    def _folded(self, code: Code, block: int, R) -> bool:
+        """Run many rounds of a loop at once, if few threads go round it (see `rounds`)."""
+        S = self.S
+        if S.sanitizer is not None or S.layout.nblocks * S.layout.nthreads > TOGETHER // FEWEST:
+            return False
+        loop = code.foldable(block)
+        if loop is None:
+            return False
+        if block in code.loops:
+            self._check_rounds(Group(S.frame, block, S.mask), budget=False)
+        cost = len(code.steps[block]) + 1
+        done = fold(S, R, loop, SPEED * self.steps_left // cost)
+        self.steps_left -= done * cost // SPEED
+        return done > 0
+
     def _must_yield(self, code: Code, first: int, last: int) -> bool:
         """Whether a loop that counts its rounds may be waiting for threads that wait for it."""
         others = self.groups or self.parked or self.spinning
@@ -290,8 +308,8 @@ class Machine(Branching):
         live = code.graph.blocks[block].live_in
         return [R[n] for n in range(len(R)) if live >> n & 1]
 
-    def _check_rounds(self, group: Group) -> None:
-        """A counted loop that has more rounds to go than there are steps left will not end."""
+    def _check_rounds(self, group: Group, budget: bool = True) -> None:
+        """Stop at a counted loop that never ends, or not within the `budget` of steps left."""
         code, block = group.frame.code, group.block
         loop, R = code.loops[block], group.frame.registers
         rounds = loop.rounds(self.S, R)
@@ -308,7 +326,7 @@ class Machine(Branching):
         if group.mask is not None:
             rounds = np.where(group.mask, rounds, 0)
         most = int(rounds.max())
-        if most * (len(code.steps[block]) + 1) > self.steps_left:
+        if budget and most * (len(code.steps[block]) + 1) > self.steps_left:
             self._endless(
                 group, code.ends[block],
                 f"needs more than the {self.max_steps:,} instructions that a launch may take",

@@ -1,8 +1,10 @@
-"""Loops that ptxas unrolls by four, then two, then one.
+"""Loops that ptxas unrolls by four, then two, then one; and loops that will not end.
 
 Unrolling does not change what a loop does, nor what it costs while all lanes of a warp go round it
 equally often. Where they do not, it decides which lanes run together: all with four or more rounds
 left take four, then those with two or three left take two, and at the end those with one left.
+
+A loop that will not end is seen before the budget of instructions is spent.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ptx.program import Block, Graph, destination_count
+from ..ptx.program import Block, Graph, destination_count, reads_and_writes
 from ..ptx.syntax import Imm, Instruction, Reg
 from .operands import getter
 
@@ -184,3 +186,59 @@ def _find_step(block, body, writers, left, right, compare, setp, test) -> Counte
         block.index, counter, step, compare, setp.modifiers[1][0] != "u", right, setp,
         places[0] < test,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------ loops that will not end
+
+# What gives a value that registers at the loop's head do not decide alone: memory, other lanes,
+# what is called, and the carry flag. A `ld.param` reads what never changes.
+_UNDECIDED = frozenset(
+    "ld ldu atom tex call shfl vote match redux activemask elect ldmatrix movmatrix mma wmma bar "
+    "barrier addc subc madc".split()
+)
+
+
+def deciding_registers(graph: Graph, head: int) -> int | None:
+    """The registers, as a bit set, that decide which way threads go in the loop around a block.
+
+    They are found backwards from the conditions of its branches. None if one of them also comes
+    from memory or from other threads.
+    """
+    blocks = graph.blocks
+    inside = [b for b in blocks if blocks[head].reach >> b.index & 1 and b.reach >> head & 1]
+    code = [i for b in inside for i in graph.function.instructions[b.start : b.end]]
+    needed = 0
+    for i in code:
+        if i.opcode in ("bra", "brx", "ret", "exit", "trap"):
+            needed |= reads_and_writes(i)[0]
+    before = -1
+    while before != needed:
+        before = needed
+        for i in code:
+            reads, writes = reads_and_writes(i)
+            if writes & needed:
+                if i.opcode in _UNDECIDED and "param" not in i.modifiers:
+                    return None
+                needed |= reads
+    return needed
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a register holds what it held before."""
+    return a is b or (a.shape == b.shape and np.array_equal(a, b))
+
+
+def same_way(needed: int | None, live: int, before: list, now: list) -> bool:
+    """Whether all that decides the way is as it was one round before: then it stays so for ever.
+
+    Args:
+        needed: what `deciding_registers` says.
+        live: the registers that are live at the loop's head, as a bit set.
+        before, now: their values, in ascending order of the registers.
+    """
+    if needed is None:
+        return False
+    slots = (slot for slot in range(live.bit_length()) if live >> slot & 1)
+    return all(
+        same(a, b) for slot, a, b in zip(slots, before, now, strict=True) if needed >> slot & 1
+    )
