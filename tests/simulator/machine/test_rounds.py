@@ -95,6 +95,7 @@ def test_counts_are_the_same():
     alone = one_by_one(code, 3 * 2201, 3, count=True)
     assert together[1] > 2048 and alone[1] == 0
     assert together[2].counters == alone[2].counters
+    assert together[2].by_line == alone[2].by_line
     with pytest.raises(SimulatorError, match="trace of this launch was dropped"):
         together[2].accesses()
 
