@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.kernel import KERNELS, Kernel, load_kernel
-from ..kernels.lookup import find_file
+from ..kernels.lookup import find_file, pick
 from ..kernels.source import CannotRun, KernelError, Parameter, Value
 from ..problem.ladder import ladder, rung
 from ..problem.problem import Problem
@@ -44,11 +44,7 @@ class Control:
         Raises:
             KernelError: there is none.
         """
-        for choice in self.choices:
-            if isinstance(choice, str) == isinstance(value, str) and choice == value:
-                return choice
-        listed = ", ".join(str(choice) for choice in self.choices)
-        raise KernelError(f"{self.name} is one of {listed}, not {value!r}.")
+        return pick(self.name, self.choices, value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ..kernels.kernel import Kernel, load_kernel
-from ..kernels.source import KernelError, Parameter, kernel_functions, parameters
+from ..kernels.source import KernelError, Parameter, kernel_functions, parameters, read
 from ..simulator.compile.source_text import has_computed_include, includes, mask
 from .spec import Case, Exercise
 
@@ -74,23 +74,13 @@ def read_answer(exercise: Exercise, source) -> str:
 
 
 def _from_file(path: Path) -> str:
+    if path.is_file() and path.stat().st_size > 4 * _MOST_BYTES:
+        raise Refused(f"{path.name} has {path.stat().st_size:,} bytes: that is no exercise.")
     try:
-        if path.is_file() and path.stat().st_size > 4 * _MOST_BYTES:
-            raise Refused(f"{path.name} has {path.stat().st_size:,} bytes: that is no exercise.")
-        raw = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise Refused(f"{path.name} cannot be read: {reason}.") from None
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise Refused(f"{path.name} is in UTF-16: save it as UTF-8.")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise Refused(
-            f"{path.name} is not in UTF-8: line {line} holds the byte 0x{raw[error.start]:02x}; "
-            "save the file as UTF-8.",
-        ) from None
+        return read(path)
+    except KernelError as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise Refused(str(error), int(line[1]) if line else None) from None
 
 
 def body(text: str) -> str:

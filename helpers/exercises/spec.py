@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import re
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.kernel import KERNELS, Kernel
+from ..kernels.lookup import meant
 from ..kernels.source import KernelError, Value, parameters, read
 
 FOLDER = KERNELS / "exercises"
@@ -203,6 +203,5 @@ def find(exercises: tuple[Exercise, ...], name: str) -> Exercise:
     wanted = str(name).removesuffix(".cu")
     if wanted in known:
         return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=1)
-    asked = f" Did you mean {near[0]}?" if near else ""
+    asked = meant(wanted, known)
     raise KernelError(f"There is no exercise {wanted!r}; there are {', '.join(known)}.{asked}")

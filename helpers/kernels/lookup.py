@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +32,10 @@ def find_file(file: str | os.PathLike, folder: Path) -> Path:
         if path.is_file():
             return path.resolve()
     there = sorted(path.name for path in folder.glob("*.cu"))
-    near = difflib.get_close_matches(Path(name).name, there, n=1)
-    asked = f" Did you mean {near[0]}?" if near else ""
     listed = f"it has {', '.join(there)}" if there else "it has no .cu file"
-    raise KernelError(f"There is no kernel file {name} in {folder.name}: {listed}.{asked}")
+    raise KernelError(
+        f"There is no kernel file {name} in {folder.name}: {listed}.{meant(Path(name).name, there)}"
+    )
 
 
 def find_function(found: dict[str, KernelFunction], entry: str | None, file: str) -> KernelFunction:
@@ -59,9 +59,7 @@ def find_function(found: dict[str, KernelFunction], entry: str | None, file: str
             f'The kernel\'s name is text, such as "{next(iter(found))}", not {entry!r}.'
         )
     if entry not in found:
-        near = difflib.get_close_matches(entry, found, n=1)
-        asked = f" Did you mean {near[0]}?" if near else ""
-        raise KernelError(f"{file} has no kernel {entry}; it has {names}.{asked}")
+        raise KernelError(f"{file} has no kernel {entry}; it has {names}.{meant(entry, found)}")
     function = found[entry]
     if function.template or not function.extern_c:
         what = "is a template" if function.template else 'does not start with extern "C"'
@@ -75,39 +73,47 @@ def find_function(found: dict[str, KernelFunction], entry: str | None, file: str
 def set_parameters(
     declared: dict[str, Parameter], values: Mapping[str, Value], file: str
 ) -> dict[str, Parameter]:
-    """The declared parameters, those in `values` set.
+    """The declared parameters of a file, or of what is called so, those in `values` set.
 
     Raises:
         KernelError: there is no such parameter, or the value is not among its choices.
     """
     for name in values:
         if name not in declared:
-            near = difflib.get_close_matches(name.upper(), declared, n=1)
-            asked = f" Did you mean {near[0]}?" if near else ""
-            listed = ", ".join(f"{p.name} ({_choices(p)})" for p in declared.values())
+            listed = ", ".join(
+                f"{p.name} ({', '.join(map(str, p.choices))})" for p in declared.values()
+            )
             has = f"its parameters are {listed}" if declared else "it declares none"
+            asked = meant(name.upper(), declared)
             raise KernelError(f"{file} has no parameter {name}; {has}.{asked}")
-    return {
-        name: dataclasses.replace(p, value=_choose(p, values[name], file)) if name in values else p
-        for name, p in declared.items()
+    chosen = {
+        name: pick(f"{file}: the parameter {name}", declared[name].choices, value)
+        for name, value in values.items()
     }
+    return {n: dataclasses.replace(p, value=chosen.get(n, p.value)) for n, p in declared.items()}
 
 
-def _choose(parameter: Parameter, value, file: str) -> Value:
-    """Return the choice that equals `value`, in the type that the file uses."""
+def pick(what: str, choices: Sequence[Value], value) -> Value:
+    """The choice that equals `value`, as it stands there: 8 rather than 8.0.
+
+    Args:
+        what: what is chosen, for the message.
+        choices: what there is.
+        value: of Python or of NumPy.
+
+    Raises:
+        KernelError: there is none.
+    """
     value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, (int, float, str)):
-        raise KernelError(
-            f"{file}: the parameter {parameter.name} is one of {_choices(parameter)}, not of type "
-            f"{type(value).__name__}."
-        )
-    for choice in parameter.choices:
+    known = isinstance(value, (int, float, str))
+    for choice in choices if known else ():
         if isinstance(choice, str) == isinstance(value, str) and choice == value:
             return choice
-    raise KernelError(
-        f"{file}: the parameter {parameter.name} is one of {_choices(parameter)}, not {value!r}."
-    )
+    given = repr(value) if known else f"of type {type(value).__name__}"
+    raise KernelError(f"{what} is one of {', '.join(map(str, choices))}, not {given}.")
 
 
-def _choices(parameter: Parameter) -> str:
-    return ", ".join(str(choice) for choice in parameter.choices)
+def meant(name: str, known: Iterable[str]) -> str:
+    """` Did you mean NAME?`, of what looks like a name that is not known; '' if nothing does."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""

@@ -12,8 +12,10 @@ __all__ = [
     "TOLERANCE",
     "Reference",
     "cdiv",
+    "exponentials",
     "make_inputs",
     "memory",
+    "normal",
     "on_host",
     "reference",
     "relative_error",
@@ -44,10 +46,19 @@ def make_inputs(N: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, 
     Raises:
         ValueError: N or d is under 1.
     """
-    if N < 1 or d < 1:
-        raise ValueError(f"N and d are 1 or more, not {N} and {d}.")
-    normal = np.random.default_rng(seed).standard_normal
-    return tuple(normal((N, d), dtype=np.float32) for _ in range(3))
+    return normal((N, d), seed)
+
+
+def normal(shape: tuple[int, ...], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three arrays of a shape, float32, standard normal; the same for the same seed.
+
+    Raises:
+        ValueError: a size is under 1.
+    """
+    if min(shape) < 1:
+        raise ValueError(f"Sizes are 1 or more, not {', '.join(map(str, shape))}.")
+    draw = np.random.default_rng(seed).standard_normal
+    return tuple(draw(shape, dtype=np.float32) for _ in range(3))
 
 
 def reference(Q, K, V) -> Reference:
@@ -61,10 +72,15 @@ def reference(Q, K, V) -> Reference:
         Q, K, V: [N, d]; NumPy or device arrays.
     """
     Q, K, V = (on_host(x).astype(np.float64) for x in (Q, K, V))
-    S = Q @ K.T / np.sqrt(Q.shape[1])
-    P = np.exp(S - S.max(axis=1, keepdims=True))
+    S, P = exponentials(Q, K)
     P /= P.sum(axis=1, keepdims=True)
     return Reference(S, P, P @ V)
+
+
+def exponentials(Q: np.ndarray, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scores S = Q Kᵀ / √d, [N, N], and exp of each less the largest of its row."""
+    S = Q @ K.T / np.sqrt(Q.shape[1])
+    return S, np.exp(S - S.max(axis=1, keepdims=True))
 
 
 def relative_error(result, expected) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from ..gpu import device
 from ..kernels.kernel import KERNELS, Kernel, cached_kernel
 from ..kernels.launches import Launch
+from ..kernels.lookup import set_parameters
 from ..kernels.source import KernelError, Parameter, Value
 from .problem import PreparedProblem, Problem
 
@@ -109,23 +110,10 @@ class Rung(ABC):
                 if known.choices != parameter.choices:
                     raise KernelError(
                         f"The files of the rung {self.name} disagree on the choices of {name}: "
-                        f"{_listed(known.choices)} and {_listed(parameter.choices)}."
+                        f"{', '.join(map(str, known.choices))} and "
+                        f"{', '.join(map(str, parameter.choices))}."
                     )
-        for name, value in self.settings.items():
-            if name not in found:
-                listed = ", ".join(f"{p.name} ({_listed(p.choices)})" for p in found.values())
-                raise KernelError(
-                    f"The rung {self.name} has no parameter {name}; its parameters are {listed}."
-                )
-            if value not in found[name].choices:
-                raise KernelError(
-                    f"The parameter {name} of the rung {self.name} is one of "
-                    f"{_listed(found[name].choices)}, not {value!r}."
-                )
-            # As its file has it: 8 rather than 8.0.
-            plain = next(choice for choice in found[name].choices if choice == value)
-            found[name] = replace(found[name], value=plain)
-        return found
+        return set_parameters(found, self.settings, f"The rung {self.name}")
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -227,7 +215,3 @@ class Rung(ABC):
 def kernel_of(file: str, entry: str, **values: Value) -> Kernel:
     """A kernel of `kernels/` with some parameters set; the same again while the file is."""
     return cached_kernel(KERNELS / file, entry, **values)
-
-
-def _listed(values) -> str:
-    return ", ".join(str(value) for value in values)

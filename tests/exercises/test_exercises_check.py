@@ -230,7 +230,7 @@ def test_files_and_paths(tmp_path, monkeypatch):
         os.utime(file, (time.time() - seconds,) * 2)
         assert words in check("02_scores").todo
     Path("latin.cu").write_bytes(RIGHT.replace("Gap 1", "Lücke").encode("latin-1"))
-    assert "line 17 holds the byte 0xfc" in check("02_scores", "latin.cu").failed.message
+    assert "line 17 has the byte 0xfc" in check("02_scores", "latin.cu").failed.message
     Path("wide.cu").write_text(RIGHT, encoding="utf-16")
     assert "UTF-16" in check("02_scores", Path("wide.cu")).failed.message
     Path("answer.cu").write_text(RIGHT)

@@ -21,7 +21,7 @@ def test_inputs_are_normal_and_repeat():
     assert not np.array_equal(Q, K) and not np.array_equal(K, V)
     assert all(map(np.array_equal, (Q, K, V), make_inputs(400, 50, seed=3)))
     assert not np.array_equal(Q, make_inputs(400, 50, seed=4)[0])
-    with pytest.raises(ValueError, match="1 or more, not 0 and 4"):
+    with pytest.raises(ValueError, match="1 or more, not 0, 4"):
         make_inputs(0, 4)
 
 

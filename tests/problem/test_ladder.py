@@ -302,8 +302,8 @@ def test_float4_loads_need_aligned_arrays():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"TILE": 33}, r"TILE of the rung tiled is one of 8, 16, 32, not 33"),
-        ({"TILE": "16"}, r"TILE of the rung tiled is one of 8, 16, 32, not '16'"),
+        ({"TILE": 33}, r"The rung tiled: the parameter TILE is one of 8, 16, 32, not 33"),
+        ({"TILE": "16"}, r"The rung tiled: .* TILE is one of 8, 16, 32, not '16'"),
         ({"COARSE": 2}, r"rung tiled has no parameter COARSE; its parameters are TILE \(8,"),
     ],
 )  # fmt: skip
