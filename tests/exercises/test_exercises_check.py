@@ -103,8 +103,9 @@ NONSENSE = {
         edited((STORE, STORE + '    for (int j = 0; j < 90; j++) printf("%d %f\\n", j, sum);\n')),
         "right", "prints more than",
     ),
-    "memory asked for": (
-        edited(("float sum = 0.0f;", "float* p = new float(0.0f); float sum = *p;")),
+    "what is not simulated": (
+        edited((STORE, '    asm volatile("multimem.red.relaxed.sys.global.add.f32 [%0], %1;" '
+                       ':: "l"(S), "f"(sum));\n')),
         "right", "A check runs on the simulator",
     ),
     "a state that is kept": (
