@@ -104,8 +104,7 @@ NONSENSE = {
         "right", "prints more than",
     ),
     "what is not simulated": (
-        edited((STORE, '    asm volatile("multimem.red.relaxed.sys.global.add.f32 [%0], %1;" '
-                       ':: "l"(S), "f"(sum));\n')),
+        edited((STORE, '    unsigned e; asm volatile("mov.u32 %0, %%envreg1;" : "=r"(e));\n' + STORE)),
         "right", "A check runs on the simulator",
     ),
     "a state that is kept": (
