@@ -104,7 +104,7 @@ NONSENSE = {
         "right", "prints more than",
     ),
     "what is not simulated": (
-        edited((STORE, '    unsigned e; asm volatile("mov.u32 %0, %%envreg1;" : "=r"(e));\n' + STORE)),
+        edited((STORE, '    asm volatile("{ .reg .u32 e; mov.u32 e, %envreg1; }");\n' + STORE)),
         "right", "A check runs on the simulator",
     ),
     "a state that is kept": (
