@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
@@ -10,6 +11,7 @@ from jinja2 import UndefinedError
 from helpers.kernels.listing import listing
 from helpers.panels import Panel
 from helpers.show import render, sheet, templates
+from helpers.slides.content.carried import Carrier
 
 LISTED = listing("int a;", 1, 1, title="a.cu")
 
@@ -25,6 +27,12 @@ def test_the_styles_come_once():
     html = Panel("title", listing=LISTED)._repr_html_()
     assert html.count("<style>") == 1 and html.startswith(f"<style>{sheet()}</style><div")
     assert "<" not in sheet()
+
+
+def test_a_deck_takes_the_styles_as_they_are():
+    carrier = Carrier(Path("."))
+    assert "<style" not in carrier.html(LISTED._repr_html_())
+    assert carrier.styles == [sheet()]
 
 
 def test_a_value_that_is_missing_is_an_error():
