@@ -64,10 +64,8 @@ def mma(
     a_elements, b_elements = elements_of(a, a_type, leading), elements_of(b, b_type, leading)
     stacked = stack(c, ACCUMULATORS[c_type], leading)
     packed = c_type == "f16"
-    if packed:
-        halves = stacked.view(np.float16).reshape(form.tall, -1, LANES, 2)
-        stacked = np.ascontiguousarray(halves.transpose(0, 3, 1, 2))
-    c_values = np.ascontiguousarray(form.c_matrix(stacked))
+    c_values = form.c_matrix(_unpacked(stacked, form) if packed else stacked)
+    c_values = np.ascontiguousarray(c_values)
     if a_type in ("e4m3", "e5m2"):
         d = _multiply_bytes(form, (a_elements, a_type), (b_elements, b_type), c_values)
     else:
@@ -85,6 +83,12 @@ def mma(
         pairs = fragments.reshape(form.tall, 2, -1, LANES).transpose(0, 2, 3, 1)
         fragments = np.ascontiguousarray(pairs).view(np.uint32)
     return list(fragments.reshape((-1,) + leading + (LANES,)))
+
+
+def _unpacked(stacked: np.ndarray, form: Form) -> np.ndarray:
+    """The float16 of registers that hold two each, apart."""
+    halves = stacked.view(np.float16).reshape(form.tall, -1, LANES, 2)
+    return np.ascontiguousarray(halves.transpose(0, 3, 1, 2))
 
 
 def _check(shape, a_type, b_type, d_type, c_type, form: Form, registers) -> None:
