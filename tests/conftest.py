@@ -17,11 +17,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A module's browser tests go to one worker, which then starts its JupyterLab once.
 
     A chapter's deck needs nothing that another one made; decks go to whichever worker is free.
+    What takes long comes first, or one worker would end with it while the others have nothing left.
     """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if item.get_closest_marker("browser") and not item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: not item.get_closest_marker("slow"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
