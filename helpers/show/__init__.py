@@ -44,10 +44,11 @@ class Shows:
 class KeepsHtml:
     """To inherit from before a widget: its HTML stands beside it where no widget can be shown."""
 
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | dict | None:
         bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is not None and _WIDGET in bundle[0]:
-            bundle[0]["text/html"] = self._repr_html_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle  # anywidget's, ipywidgets'
+        if data is not None and _WIDGET in data:
+            data["text/html"] = self._repr_html_()
         return bundle
 
 

@@ -239,6 +239,15 @@ def test_widget_follows_what_is_typed(playground):
     assert "store of 16 bytes at s[lane * 4]" in board.player.frames[0]["svg"]
 
 
+def test_where_nothing_runs_the_widget_leaves_its_index_and_its_figure(playground):
+    board = playground("lane * 16")
+    html = board._repr_mimebundle_()["text/html"]
+    assert "<code>lane * 16</code>" in html and "15 bank conflicts" in html and "<img" in html
+    board.expression.value = "lane <"
+    html = board._repr_mimebundle_()["text/html"]
+    assert "<code>lane &lt;</code>" in html and "refuses the index" in html and "<img" not in html
+
+
 def test_widget_waits_and_never_shows_what_is_stale(playground, monkeypatch):
     from helpers.figures.pictures import playground_widget
 

@@ -7,6 +7,7 @@ from html import escape
 
 import ipywidgets as widgets
 
+from ...show import KeepsHtml
 from ..player import Player
 from .playground import KINDS, WIDTHS, Analysis, ExpressionError, analyse, frames
 
@@ -19,7 +20,7 @@ _STYLES = {
 }
 
 
-class BankPlayground(widgets.VBox):
+class BankPlayground(KeepsHtml, widgets.VBox):
     """Type the index of a shared access as CUDA C in terms of `lane`; it is compiled and drawn.
 
     While something is typed or computed the figure is hidden, so that what is on screen always
@@ -62,6 +63,11 @@ class BankPlayground(widgets.VBox):
         )
         super().__init__([self.expression, choices, self.status, self.player])
         self.update()
+
+    def _repr_html_(self) -> str:
+        """What is typed, what comes of it, and the figure, for where nothing can be typed."""
+        typed = f"<p><code>{escape(self.expression.value)}</code></p>"
+        return typed + self.status.value + (self.player._repr_html_() if self.analysis else "")
 
     def update(self) -> None:
         """Analyse and draw what is typed now."""
