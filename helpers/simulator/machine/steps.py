@@ -240,6 +240,7 @@ SPECIAL = {
     "movmatrix": matrix_steps.movmatrix_step,
     "mma": matrix_steps.mma_step,
     "wmma": wmma_steps.wmma_step,
+    "wgmma": matrix_steps.wgmma_step,
     "alloca": _alloca,
     "stacksave": _alloca,
 }

@@ -337,6 +337,24 @@ def test_a_guarded_product_leaves_the_other_warps_alone():
     np.testing.assert_array_equal(d, [15.0] * 32 + [7.0] * 32)
 
 
+@pytest.mark.parametrize(("block", "lanes"), [(48, 32), (48, 16), (16, 16), (64, 8)])
+def test_half_a_warp_multiplies_nothing(block, lanes):
+    code = """extern "C" __global__ void k(float* d, int lanes) {
+      unsigned a = 0x3c003c00; float x = 7;
+      if (threadIdx.x < lanes)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+          " {%0, %0, %0, %0}, {%1, %1}, {%1}, {%0, %0, %0, %0};" : "+f"(x) : "r"(a));
+      d[threadIdx.x] = x; }"""
+    args = (np.zeros(64, np.float32), np.int32(lanes))
+    if lanes == 32:
+        simulator.launch(code, "k", 1, block, args)
+        np.testing.assert_array_equal(args[0][:block], [15.0] * 32 + [7.0] * 16)
+        return
+    with pytest.raises(SimulatorError, match=f"here {lanes} of them run it") as caught:
+        simulator.launch(code, "k", 1, block, args)
+    assert caught.value.kind == "barrier"
+
+
 @pytest.mark.parametrize(
     ("instruction", "says"),
     [
@@ -344,6 +362,7 @@ def test_a_guarded_product_leaves_the_other_warps_alone():
          "{f, f, f, f}, r, 0x0", "sparse"),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16 {f, f, f, f}, {r, r, r, r}, {r, r}, "
          "{r, r}", "f16 factors need f16 factors and f32 or f16 for both C and D"),
+        ("wgmma.fence.sync.aligned", "products of a warpgroup"),
         ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {r, r}, [r]", "only m8n8 matrices"),
         ("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {r}, [r]", "only m8n8 matrices"),
         ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [r], {r}", "only m8n8 matrices"),

@@ -50,17 +50,13 @@ def mma(
     simulated, and for a wrong number of registers.
     """
     registers = (a, b, c)
-    leading = np.broadcast_shapes(*(r.shape for group in registers for r in group))[:-1]
+    leading = np.broadcast_shapes(*(r.shape for r in (*a, *b, *c)))[:-1]
     if shape == "m8n8k4" and a_type == b_type == "f16":
         _check_quad_pairs(d_type, c_type, registers)
         out = multiply_quad_pairs(layouts, d_type, c_type, registers, leading)
         return list(out.reshape((-1,) + leading + (LANES,)))
     form = form_of(shape, a_type)
-    _check(shape, a_type, b_type, d_type, c_type, form, registers)
-    if layouts != ("row", "col"):
-        raise SimulatorError(
-            "unsupported", f"mma.sync.{shape} takes A by rows and B by columns (.row.col) only."
-        )
+    _check(shape, layouts, (a_type, b_type, d_type, c_type), form, registers)
     a_elements, b_elements = elements_of(a, a_type, leading), elements_of(b, b_type, leading)
     stacked = stack(c, ACCUMULATORS[c_type], leading)
     packed = c_type == "f16"
@@ -80,8 +76,8 @@ def mma(
             d = arithmetic.multiply_accumulate(*words, a_type)
     fragments = form.c_fragments(d)
     if packed:
-        pairs = fragments.reshape(form.tall, 2, -1, LANES).transpose(0, 2, 3, 1)
-        fragments = np.ascontiguousarray(pairs).view(np.uint32)
+        pairs = fragments.reshape(form.tall, 2, -1, LANES)
+        fragments = np.ascontiguousarray(pairs.transpose(0, 2, 3, 1)).view(np.uint32)
     return list(fragments.reshape((-1,) + leading + (LANES,)))
 
 
@@ -91,8 +87,13 @@ def _unpacked(stacked: np.ndarray, form: Form) -> np.ndarray:
     return np.ascontiguousarray(halves.transpose(0, 3, 1, 2))
 
 
-def _check(shape, a_type, b_type, d_type, c_type, form: Form, registers) -> None:
-    """Refuse types that do not go together and a wrong number of registers."""
+def _check(shape, layouts, types, form: Form, registers) -> None:
+    """Refuse types that do not go together, other layouts and a wrong number of registers."""
+    a_type, b_type, d_type, c_type = types
+    if layouts != ("row", "col"):
+        raise SimulatorError(
+            "unsupported", f"mma.sync.{shape} takes A by rows and B by columns (.row.col) only."
+        )
     factors = FACTORS[a_type]
     if b_type not in factors.partners or c_type not in factors.accumulators or d_type != c_type:
         raise SimulatorError(

@@ -12,6 +12,7 @@ from ...isa.tensor.tensor_cores import mma
 from ...limits import LANES
 from ...ptx.syntax import Instruction, items_of
 from ..elements import active_mask, buffer_pieces, gather, generic_spaces, guard_getter, scatter
+from ..faults import fault
 from ..operands import address_getter, getter, putter
 
 U32 = np.dtype(np.uint32)
@@ -20,17 +21,36 @@ _TYPES = {*FACTORS, *ACCUMULATORS}
 
 
 def guarded(i: Instruction, step):
-    """step(S, R, mask) under the instruction's guard; it is left out where no thread runs it."""
+    """step(S, R, mask) under the instruction's guard; it is left out where no thread runs it.
+
+    Raises SimulatorError (`barrier`) where only some lanes of a warp do.
+    """
     guard = guard_getter(i)
-    if guard is None:
-        return lambda S, R: step(S, R, S.mask)
 
     def run(S, R):
-        mask, some = active_mask(S, guard(S, R))
+        mask, some = active_mask(S, None if guard is None else guard(S, R))
         if some:
+            _check_whole(S, i, mask)
             step(S, R, mask)
 
     return run
+
+
+def _check_whole(S, i: Instruction, mask) -> None:
+    lanes = S.layout.active_lanes(mask)
+    if lanes is None:
+        return
+    count = lanes.sum(axis=-1)
+    part = count[(count > 0) & (count < LANES)]
+    if part.size:
+        raise fault(
+            S,
+            i.line,
+            "barrier",
+            f"{i.opcode} works on matrices that the 32 lanes of a warp hold together, and here "
+            f"{int(part[0])} of them run it, which has no meaning: let whole warps come here, and "
+            "start blocks of a multiple of 32 threads.",
+        )
 
 
 def types_of(i: Instruction) -> list[str]:
@@ -158,6 +178,13 @@ def mma_step(i: Instruction, code):
         return mma(shape, a_type, b_type, d_type, c_type, a, b, c, **how)
 
     return product_step(i, multiply, a_type, c_type)
+
+
+def wgmma_step(i: Instruction, code):
+    """wgmma, the products of four warps together"""
+    raise i.unsupported(
+        "does not have the products of a warpgroup (wgmma): use those of a warp, mma.sync or wmma"
+    )
 
 
 def how_of(i: Instruction) -> dict:
