@@ -18,6 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from helpers.exercises import EXERCISES  # noqa: E402
+
 # What is to come; a notebook of that name takes the place of its line.
 PLANNED = {
     "10_overlap": "copies behind arithmetic",
@@ -58,9 +62,6 @@ def chapters(root: Path = ROOT) -> list[Listed]:
     Raises:
         ValueError: a notebook does not say what it is about.
     """
-    sys.path.insert(0, str(root))
-    from helpers.exercises import EXERCISES
-
     found = []
     for path in sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         said = json.loads(path.read_text("utf-8"))["metadata"].get("course", {})

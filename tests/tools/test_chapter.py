@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT = shutil.ignore_patterns(".*", "__pycache__", "slides_out", "site", "build", "my_kernels")
+LEFT = shutil.ignore_patterns(".*", "__pycache__", "my_kernels")
 # What looks at the new chapter, and what looks at all of them together.
 MODULES = [
     "tests/chapters/test_notebooks.py", "tests/chapters/test_lists.py",
