@@ -58,6 +58,13 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("M",),
         ),
         Wrong(
+            "under an if",
+            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
+              "if (tid < stride) m = fmaxf(m, __shfl_down_sync(~0u, m, stride));"),),
+            "no race",
+            ("reads lanes 16 to 31 by a shuffle", "take part"),
+        ),
+        Wrong(
             "in shared memory, with no barrier",
             (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
               "if (tid < stride) s_data[tid] = m = fmaxf(s_data[tid], s_data[tid + stride]);"),),

@@ -30,6 +30,8 @@ def compile_step(i: Instruction, code) -> object:
     special = SPECIAL.get(i.opcode)
     if special is not None:
         return special(i, code)
+    if i.opcode in ("membar", "fence") and "cta" not in i.modifiers:
+        return lambda S, R: S.sanitizer.fence(S) if S.sanitizer is not None else None
     if i.opcode in IGNORED:
         return None
     if i.opcode == "mov" and isinstance(i.operands[1], Special) and i.operands[1].name in CLOCKS:

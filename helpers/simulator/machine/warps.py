@@ -113,6 +113,8 @@ def shuffle_step(i: Instruction, code):
             source = first | (offset & ~segment)
             valid = source <= last
         source = np.where(valid, source, LANE)
+        if S.sanitizer is not None:
+            S.sanitizer.shuffled(S, i, active, source & 31)
         return _take(value, source & 31), valid
 
     return _step(i, compute, U32, U32, U32, members=3)

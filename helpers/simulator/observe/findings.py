@@ -29,6 +29,11 @@ class Finding:
         return self.message
 
 
+def _counts(a, granule: int) -> bool:
+    """Whether many threads read and write the same word in one instruction: a counter."""
+    return int(np.count_nonzero(a.granule == granule)) > 1
+
+
 class Findings:
     """The half of `Sanitizer` that puts faults into words, each pair of instructions once."""
 
@@ -81,16 +86,17 @@ class Findings:
         word = self._word(S, region, granule)
         line = f"line {i.line}" if i.line != earlier.line else f"the same line {i.line}"
         if places[0][0] != places[1][0]:
-            mend = (
-                "blocks run in no order: give each block words of its own, use an atomic, or "
-                "split the work into two kernels"
-            )
+            mend = "blocks run in no order: " + self._between_blocks(a, granule)
         elif places[0][1] == places[1][1]:
             mend = "let one thread do it"
         elif at is None:
             mend = "let one thread write, or give each thread a word of its own"
+        elif _counts(a, granule):
+            mend = "use an atomic, such as atomicAdd: each thread reads, changes and writes it"
         elif other // LANES == mine // LANES and self.known is not None:
             mend = "put __syncwarp() or __syncthreads() between the two"
+        elif S.layout.warps == 1 and S.mask is not None:
+            mend = "put __syncwarp() between the two: both are in one warp, in a part of an if"
         else:
             mend = "put __syncthreads() between the two, where all threads of the block pass it"
         self._add(
@@ -99,6 +105,16 @@ class Findings:
             f"{did} it in line {earlier.line}, and thread {places[1][1]} of block "
             f"{places[1][0]} {does} it in {line} with no barrier between; {mend}.",
         )  # fmt: skip
+
+    def _between_blocks(self, a, granule: int) -> str:
+        if self.has_fences:
+            return (
+                "let the one publish what it wrote by __threadfence() and then an atomic, and the "
+                "other look at the same word by an atomic before it comes here"
+            )
+        if _counts(a, granule):
+            return "use an atomic, such as atomicAdd, or give each block words of its own"
+        return "give each block words of its own, use an atomic, or split the work into two kernels"
 
     def _uninitialised(self, S, i, a, where: int) -> None:
         place = self._place(S, int(a.first[where]))
@@ -115,6 +131,18 @@ class Findings:
             f"{self.run.entry}, line {i.line}: thread {place[1]} of block {place[0]} is not among "
             "the lanes that the mask of its own instruction names: name every lane that gets "
             "there, 0xffffffff if it is the whole warp.",
+        )  # fmt: skip
+
+    def _not_there(self, S, i, place, lanes: list[int]) -> None:
+        runs = lanes == list(range(lanes[0], lanes[-1] + 1))
+        told = f"lanes {lanes[0]} to {lanes[-1]}" if runs else "lanes " + ", ".join(map(str, lanes))
+        told = told if len(lanes) > 1 else f"lane {lanes[0]}"
+        self._add(
+            "barrier", None, i, [place],
+            f"{self.run.entry}, line {i.line}: the warp of thread {place[1]} of block {place[0]} "
+            f"reads {told} by a shuffle in which {'they do' if len(lanes) > 1 else 'it does'} not "
+            "take part: what comes is undefined. Let all lanes of the warp run the shuffle, and "
+            "put what only some are to do with its result under the if.",
         )  # fmt: skip
 
     def _not_waited(self, S, i, a, copies, writer, does) -> None:

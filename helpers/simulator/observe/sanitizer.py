@@ -4,9 +4,9 @@ Every word (granule) of shared memory, and of global arrays that the kernel may 
 who wrote it last, who has read it since, at which instruction, and in which epoch. A thread's
 epoch grows at every barrier of its block, so an access of an earlier epoch of the same block comes
 before everything that a thread does now. Within a warp, __syncwarp orders too: there, vector
-clocks say what each lane knows of the others. Blocks are never ordered. Two accesses that are not
-ordered by any of this, from different threads, at least one of them a write and not both atomic: a
-race.
+clocks say what each lane knows of the others. Blocks are ordered by fences and atomics alone (see
+`fences`). Two accesses that are not ordered by any of this, from different threads, at least one of
+them a write and not both atomic: a race.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 from ..limits import LANES
 from ..machine.faults import everyone
 from ..ptx.syntax import TYPE_SIZES, Instruction
+from .fences import FENCES, RELEASES, Orders
 from .findings import Findings
 
 PLAIN, ATOMIC, COPY = 0, 1, 2
 _OWN = (..., np.arange(LANES), np.arange(LANES))  # what lanes know of themselves
 _STRONG = {"relaxed", "acquire", "release"}
-SHADOW_BYTES = 54  # that a Shadow has for each granule
+SHADOW_BYTES = 70  # that a Shadow has for each granule
 MOST_DEVICE_BYTES = 1 << 24  # of a __device__ array that is followed
 
 
@@ -41,12 +42,14 @@ class Shadow:
         self.write_clock = np.zeros(granules, np.int32)
         self.write_at = np.zeros(granules, np.int32)
         self.write_kind = np.zeros(granules, np.int8)
+        self.write_time = np.zeros(granules, np.int64)
         self.reader = np.full(granules, -1, np.int64)
         self.reader2 = np.full(granules, -1, np.int64)
         self.read_epoch = np.full(granules, -1, np.int32)
         self.read_clock = np.zeros(granules, np.int32)
         self.read_at = np.zeros(granules, np.int32)
         self.read_kind = np.zeros(granules, np.int8)
+        self.read_time = np.zeros(granules, np.int64)
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class Sanitizer(Findings):
         super().__init__(run)
         self._global: dict[int, Shadow] = {}
         sizes = []
-        self.warp_syncs = False
+        self.warp_syncs = fences = False
         for function in run.prepared.module.functions.values():
             for i in function.instructions:
                 if i.opcode in ("ld", "st", "atom", "red") and i.modifiers:
@@ -77,7 +80,10 @@ class Sanitizer(Findings):
                         sizes.append(TYPE_SIZES.get(i.modifiers[-1], 4))
                 if i.opcode == "wmma" and i.modifiers[-1] in ("s8", "u8"):
                     sizes.append(1)  # those that do not lie side by side are fetched one by one
+                fences |= i.opcode in FENCES and "cta" not in i.modifiers
+                fences |= not RELEASES.isdisjoint(i.modifiers)
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
+        self.has_fences, self.orders = fences, None
         self.granule = min([4, *sizes])
         self.constant = {a.name for a in run.arguments if a.constant}
 
@@ -92,6 +98,8 @@ class Sanitizer(Findings):
         layout = S.layout
         self.shared = Shadow(len(S.shared.bytes) // self.granule)
         self.threads = layout.nthreads
+        if self.has_fences and self.orders is None:
+            self.orders = Orders(self.threads)
         z, y, x = np.unravel_index(np.arange(layout.nblocks), layout.extent)
         gx, gy, _ = layout.grid
         number = ((z + layout.first[0]) * gy + y + layout.first[1]) * gx + x + layout.first[2]
@@ -116,6 +124,9 @@ class Sanitizer(Findings):
 
     def block_barrier(self, S, mask, arrived=()) -> None:
         """Threads passed a barrier of their block together with those that had only arrived."""
+        if self.orders is not None:
+            blocks, here = np.broadcast_arrays(self.first_block, S.layout.blocks_of(mask))
+            self.orders.barrier(np.unique(blocks[here]))
         if mask is None or (self.epoch.size == 1 and not arrived and self._all(S, mask)):
             self.epoch = self.epoch + 1
             if self.epoch.size > 1:
@@ -128,6 +139,11 @@ class Sanitizer(Findings):
             both |= layout.rows(other)
         top = np.where(both, epoch, 0).max(axis=1, keepdims=True) + 1
         self.epoch = np.where(here, top, epoch).astype(np.int32).reshape(layout.shape)
+
+    def fence(self, S) -> None:
+        """Threads passed a fence of the whole device."""
+        if self.orders is not None:
+            self.orders.fence(S.layout.flat(self.number)[_named(S.layout, S.mask)])
 
     def _all(self, S, mask) -> bool:
         return not S.exited and bool(S.layout.full(mask).all())
@@ -154,6 +170,18 @@ class Sanitizer(Findings):
             left_out = left_out & mask
         if left_out.any():
             self._not_named(S, i, S.layout.locate(left_out))
+
+    def shuffled(self, S, i: Instruction, active, source) -> None:
+        """Every lane that runs a shuffle is to read a lane that runs it too."""
+        there = np.take_along_axis(
+            np.broadcast_to(active, S.layout.lanes_shape),
+            np.broadcast_to(source, S.layout.lanes_shape), axis=-1,
+        )  # fmt: skip
+        absent = active & ~there
+        if absent.any():
+            at = tuple(np.argwhere(absent)[0])
+            lanes = np.unique(np.broadcast_to(source, absent.shape)[at[:-1]][absent[at[:-1]]])
+            self._not_there(S, i, S.layout.locate(S.layout.threads(absent)), lanes.tolist())
 
     def barrier_mismatch(self, S, parked) -> None:
         """Threads of one block met at different barrier instructions."""
@@ -189,7 +217,12 @@ class Sanitizer(Findings):
             # Threads may poll a volatile word of global memory; in shared memory the word does
             # not stand in for a barrier.
             flag = strong or (region is not None and "volatile" in i.modifiers)
+            if self.orders is not None and not RELEASES.isdisjoint(i.modifiers):
+                self.orders.fence(S.layout.flat(self.number)[_named(S.layout, mask)])
             accessed = self._accessed(S, region, view, index, mask, elem, count, kind == "load")
+            if self.orders is not None and (kind == "atomic" or flag):
+                words = [(id(accessed.shadow), g) for g in accessed.granule.tolist()]
+                self.orders.touch(words, accessed.first, kind != "load", kind != "store")
             if kind == "load":
                 self._read(S, i, accessed, region, ATOMIC if flag else PLAIN)
             elif kind == "atomic" or flag:
@@ -249,8 +282,8 @@ class Sanitizer(Findings):
         high = tuple(slice(None) if n > 1 else slice(-1, None) for n in shape)
         return full[low], full[high]
 
-    def _unordered(self, S, a: _Accessed, thread, epoch, clock) -> np.ndarray:
-        """Where an earlier access by `thread` is not ordered before what a does now."""
+    def _unordered(self, S, a: _Accessed, thread, epoch, clock, time) -> np.ndarray:
+        """Where an earlier access by `thread` at a time is not ordered before what a does now."""
         same_block = thread // self.threads == a.first // self.threads
         unordered = ~same_block | (epoch >= a.epoch)
         if self.known is not None and unordered.any():
@@ -261,6 +294,9 @@ class Sanitizer(Findings):
                 blocks = self._block_row(S, a.first[at] // self.threads)
                 knows = self.known[blocks, mine[at] // LANES, mine[at] % LANES, other[at] % LANES]
                 unordered[at] = knows < clock[at]
+        if self.orders is not None and unordered.any():
+            at = np.flatnonzero(unordered & (thread >= 0))
+            unordered[at] = ~self.orders.ordered(a.first[at], thread[at], time[at])
         return unordered
 
     def _check_race(self, S, i, a: _Accessed, bad, region, thread, does: str, did: str) -> bool:
@@ -269,7 +305,9 @@ class Sanitizer(Findings):
             return False
         s, g, read = a.shadow, a.granule, did == "read"
         epoch, clock = (s.read_epoch, s.read_clock) if read else (s.write_epoch, s.write_clock)
-        bad = bad & self._unordered(S, a, thread, epoch[g], clock[g])
+        time = s.read_time if read else s.write_time
+        unordered = self._unordered(S, a, thread, epoch[g], clock[g], time[g])
+        bad = bad & unordered
         if bad.any():
             at = s.read_at if read else s.write_at
             self._race(S, i, a, bad, region, at, thread, does, did)
@@ -307,6 +345,8 @@ class Sanitizer(Findings):
         s.read_clock[g] = a.clock
         s.read_at[g] = i.serial
         s.read_kind[g] = kind
+        if self.orders is not None:
+            s.read_time[g] = self.orders.tick()
 
     def _used(self, i: Instruction, a: _Accessed) -> np.ndarray:
         """Which granules of a load are more than the padding of a struct."""
@@ -335,6 +375,8 @@ class Sanitizer(Findings):
         s.write_clock[g] = a.clock
         s.write_at[g] = i.serial
         s.write_kind[g] = kind
+        if self.orders is not None:
+            s.write_time[g] = self.orders.tick()
         s.reader[g] = -1
         s.reader2[g] = -1
 
