@@ -202,6 +202,37 @@ def from_either(function):
     return call
 
 
+class ufunc:  # noqa: N801 (CuPy's name)
+    """A function of NumPy's that works element by element, with the methods that CuPy gives it.
+
+    Methods: `at`, `reduce`, `accumulate`, `reduceat` and `outer`, as NumPy's.
+    """
+
+    def __init__(self, function: np.ufunc):
+        self._function = function
+        self._call = on_device(function)
+        self.name = self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+        self.nin, self.nout, self.nargs = function.nin, function.nout, function.nargs
+        self.types = function.types
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def __getattr__(self, name):
+        if name in ("at", "reduce", "accumulate", "reduceat", "outer"):
+            return on_device(getattr(self._function, name))
+        raise missing.unknown(f"cp.{self.name}", name, dir(self))
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.name!r}>"
+
+
+def of_numpy(function):
+    """A function of NumPy's as CuPy has it: one of device arrays, or a `ufunc`."""
+    return ufunc(function) if isinstance(function, np.ufunc) else on_device(function)
+
+
 # NumPy's methods give scalars, or forget the subclass, where CuPy's give device arrays.
 for _name in """
     all any argmax argmin argsort clip cumprod cumsum dot max mean min nonzero prod round

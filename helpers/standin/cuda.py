@@ -17,15 +17,9 @@ __all__ = [
     "get_current_stream",
     "get_device_id",
     "get_elapsed_time",
+    "is_available",
     "runtime",
 ]
-
-
-class _Attributes(dict):
-    def __missing__(self, name):
-        raise KeyError(
-            f"{name} is not among the limits of the simulated device, which are {', '.join(self)}"
-        )
 
 
 class Device:
@@ -51,7 +45,11 @@ class Device:
     @property
     def attributes(self) -> dict[str, int]:
         """Limits of a launch, by CUDA's names without `cudaDevAttr`."""
-        return _Attributes(runtime.ATTRIBUTES)
+        return missing.Told(
+            runtime.ATTRIBUTES,
+            f"{{}} is not among the limits of the simulated device, which are "
+            f"{', '.join(runtime.ATTRIBUTES)}",
+        )
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -80,6 +78,11 @@ class Device:
         raise missing.unknown("cp.cuda.Device()", name, dir(type(self)))
 
 
+def is_available() -> bool:
+    """Whether a GPU of CUDA's answers: not here, where `cp` is the stand-in."""
+    return False
+
+
 def get_device_id() -> int:
     """The current device, always 0."""
     return 0
@@ -88,11 +91,20 @@ def get_device_id() -> int:
 class Stream:
     """A queue of work. Everything runs at once here, in the order of the program."""
 
-    null: Stream
+    null: Stream | bool
+    ptds: Stream
     ptr = 0
+    device_id = 0
 
-    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False):
-        pass
+    def __init__(
+        self,
+        null: bool = False,
+        non_blocking: bool = False,
+        ptds: bool = False,
+        priority: int | None = None,
+    ):
+        self.null, self.non_blocking = null, non_blocking
+        self.priority = 0 if priority is None else priority
 
     def use(self) -> Stream:
         """Make it the current stream."""
@@ -115,6 +127,10 @@ class Stream:
     def wait_event(self, event: Event) -> None:
         """Let later work wait for an event, which has happened."""
 
+    def launch_host_func(self, callback, arg) -> None:
+        """Call `callback(arg)` behind the work issued so far, which is at once."""
+        callback(arg)
+
     def __enter__(self) -> Stream:
         return self
 
@@ -126,6 +142,7 @@ class Stream:
 
 
 Stream.null = Stream(null=True)
+Stream.ptds = Stream(ptds=True)
 
 
 def get_current_stream(device_id: int = -1) -> Stream:

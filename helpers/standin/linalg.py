@@ -7,17 +7,14 @@ import numpy as _np
 from . import missing
 from .arrays import on_device as _on_device
 
-__all__ = ["cholesky", "det", "eigh", "inv", "matrix_rank", "norm", "qr", "solve", "svd"]
+_FUNCTIONS = """
+    cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul matrix_power matrix_rank
+    matrix_transpose norm pinv qr slogdet solve svd tensorinv tensorsolve
+""".split()
+globals().update({name: _on_device(getattr(_np.linalg, name)) for name in _FUNCTIONS})
+LinAlgError = _np.linalg.LinAlgError
 
-cholesky = _on_device(_np.linalg.cholesky)
-det = _on_device(_np.linalg.det)
-eigh = _on_device(_np.linalg.eigh)
-inv = _on_device(_np.linalg.inv)
-matrix_rank = _on_device(_np.linalg.matrix_rank)
-norm = _on_device(_np.linalg.norm)
-qr = _on_device(_np.linalg.qr)
-solve = _on_device(_np.linalg.solve)
-svd = _on_device(_np.linalg.svd)
+__all__ = [*_FUNCTIONS, "LinAlgError"]
 
 
 def __getattr__(name: str):

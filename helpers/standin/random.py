@@ -103,6 +103,33 @@ def _int64_for_int(dtype):
     return _np.int64 if dtype is int else dtype
 
 
+def _distribution(name: str):
+    """CuPy's function of the distribution that NumPy's generators know by the same name."""
+
+    def draw(*parameters, size=None, dtype=None) -> _ndarray:
+        method = getattr(_state, name)
+        drawn = _np.asarray(method(*map(_plain, parameters), size=size))
+        if dtype is None:
+            return _to_device(drawn)
+        if drawn.dtype.kind == "f":
+            return _floats(drawn, dtype)
+        return _to_device(drawn.astype(_int64_for_int(dtype)))
+
+    draw.__name__, draw.__doc__ = name, getattr(_np.random.Generator, name).__doc__
+    return draw
+
+
+_DISTRIBUTIONS = """
+    beta binomial chisquare dirichlet exponential f gamma geometric gumbel hypergeometric laplace
+    logistic lognormal logseries multinomial multivariate_normal negative_binomial
+    noncentral_chisquare noncentral_f pareto poisson power rayleigh standard_cauchy
+    standard_exponential standard_gamma standard_t triangular vonmises wald weibull zipf
+""".split()
+globals().update({name: _distribution(name) for name in _DISTRIBUTIONS})
+sample = ranf = random_sample
+__all__ += [*_DISTRIBUTIONS, "ranf", "sample"]
+
+
 class Generator:
     """What `default_rng` gives: the draws that CuPy's generator has too."""
 

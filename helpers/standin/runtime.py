@@ -15,11 +15,13 @@ NAME = "simulator (NumPy, no GPU)"
 
 __all__ = [
     "CUDARuntimeError",
+    "deviceCanAccessPeer",
     "deviceSynchronize",
     "driverGetVersion",
     "getDevice",
     "getDeviceCount",
     "getDeviceProperties",
+    "is_hip",
     "memGetInfo",
     "runtimeGetVersion",
     "setDevice",
@@ -27,7 +29,10 @@ __all__ = [
 
 # Names as in `cp.cuda.Device.attributes`.
 ATTRIBUTES = {
-    "CooperativeLaunch": 0,
+    "CooperativeLaunch": 1,
+    "L2CacheSize": 62914560,
+    "MaxPersistingL2CacheSize": 39321600,
+    "GlobalMemoryBusWidth": 6016,
     **{f"MaxBlockDim{axis}": most for axis, most in zip("XYZ", SIMULATED.block, strict=True)},
     "MaxBlocksPerMultiprocessor": SIMULATED.multiprocessor_blocks,
     **{f"MaxGridDim{axis}": most for axis, most in zip("XYZ", SIMULATED.grid, strict=True)},
@@ -43,6 +48,9 @@ ATTRIBUTES = {
     "TotalConstantMemory": SIMULATED.constant,
     "WarpSize": LANES,
 }
+
+
+is_hip = False
 
 
 class CUDARuntimeError(RuntimeError):
@@ -63,6 +71,13 @@ def setDevice(device: int) -> None:  # noqa: N802
     """Choose the current device; there is only 0."""
     if device != 0:
         raise CUDARuntimeError(f"There is one simulated device, 0, and no device {device}.")
+
+
+def deviceCanAccessPeer(device: int, peer: int) -> int:  # noqa: N802
+    """Whether one device reads another's memory: 0, for there is one."""
+    setDevice(device)
+    setDevice(peer)
+    return 0
 
 
 def deviceSynchronize() -> None:  # noqa: N802
@@ -94,11 +109,30 @@ def memGetInfo() -> tuple[int, int]:  # noqa: N802
         ) from None
 
 
+# Yes and no as a program may branch on them, and as they are here.
+_ABLE = """
+    cooperativeLaunch unifiedAddressing globalL1CacheSupported localL1CacheSupported
+""".split()
+_UNABLE = """
+    ECCEnabled canMapHostMemory computeMode concurrentKernels concurrentManagedAccess
+    computePreemptionSupported cooperativeMultiDeviceLaunch deviceOverlap asyncEngineCount
+    directManagedMemAccessFromHost hostNativeAtomicSupported integrated isMultiGpuBoard
+    kernelExecTimeoutEnabled managedMemory pageableMemoryAccess streamPrioritiesSupported tccDriver
+""".split()
+_NO_PROPERTY = (
+    "{} is not among the properties of the simulated device: it has those that bound a launch or "
+    "say what a kernel may use, and neither clocks nor a place on a bus nor textures."
+)
+
+
 def getDeviceProperties(device: int) -> dict:  # noqa: N802
-    """Properties of device 0, named as in `cudaDeviceProp`."""
+    """Properties of device 0, named as in `cudaDeviceProp`; the sizes are an H200's.
+
+    Asking for one that it does not have, such as a clock rate, is a KeyError that says so.
+    """
     setDevice(device)
     a = ATTRIBUTES
-    return {
+    found = {
         "name": NAME.encode(),
         "major": CAPABILITY // 10,
         "minor": CAPABILITY % 10,
@@ -117,7 +151,14 @@ def getDeviceProperties(device: int) -> dict:  # noqa: N802
         "reservedSharedMemPerBlock": a["ReservedSharedMemoryPerBlock"],
         "totalConstMem": a["TotalConstantMemory"],
         "totalGlobalMem": memGetInfo()[1],
+        "l2CacheSize": a["L2CacheSize"],
+        "persistingL2CacheMaxSize": a["MaxPersistingL2CacheSize"],
+        "memoryBusWidth": a["GlobalMemoryBusWidth"],
+        **dict.fromkeys(_ABLE, 1),
+        **dict.fromkeys(_UNABLE, 0),
+        "singleToDoublePrecisionPerfRatio": 2,
     }
+    return missing.Told(found, _NO_PROPERTY)
 
 
 def __getattr__(name: str):

@@ -368,6 +368,30 @@ def test_events_streams_and_devices(cp):
     assert x.device == device and x.data.ptr > 0
 
 
+def test_streams_of_every_sort(cp):
+    for stream in (cp.cuda.Stream(non_blocking=True, priority=-1), cp.cuda.Stream.ptds):
+        with stream:
+            x = cp.ones(3)
+        stream.synchronize()
+        assert x.get().tolist() == [1, 1, 1]
+    assert cp.cuda.is_available() is (cp is not standin)
+
+
+def test_ufuncs_have_their_methods(cp):
+    x = cp.zeros(3, cp.int32)
+    cp.add.at(x, cp.asarray([0, 2, 2]), 1)
+    assert x.get().tolist() == [1, 0, 2]
+    assert int(cp.add.reduce(x)) == 3
+    assert cp.multiply.outer(x, x).get().tolist() == [[1, 0, 2], [0, 0, 0], [2, 0, 4]]
+    assert isinstance(cp.add, cp.ufunc) and isinstance(x.dtype, cp.dtype)
+
+
+def test_arrays_are_saved_and_loaded(cp, tmp_path):
+    cp.save(tmp_path / "x.npy", cp.arange(3))
+    loaded = cp.load(tmp_path / "x.npy")
+    assert isinstance(loaded, cp.ndarray) and loaded.get().tolist() == [0, 1, 2]
+
+
 # What the stand-in alone says
 
 
@@ -379,7 +403,10 @@ def test_events_streams_and_devices(cp):
         (lambda: standin.cuda.Evnt, "cp.cuda.Evnt", "Event"),
         (lambda: standin.cuda.runtime.getDeviceCont, "cp.cuda.runtime", "getDeviceCount"),
         (lambda: standin.cuda.Device().synchronise, "cp.cuda.Device()", "synchronize"),
-        (lambda: standin.cuda.is_available(), "cp.cuda.is_available", "helpers.device.is_gpu"),
+        (lambda: standin.cuda.profiler, "cp.cuda.profiler", "kernel.report"),
+        (lambda: standin.cuda.runtime.malloc(8), "cp.cuda.runtime.malloc", "cp.empty"),
+        (lambda: standin.add.att, "cp.add.att", "at"),
+        (lambda: standin.show_config(), "cp.show_config", "np.show_config"),
         (lambda: standin.random.rnd, "cp.random.rnd", "rand"),
         (lambda: standin.linalg.normm, "cp.linalg.normm", "norm"),
         (lambda: standin.testing.assert_close, "cp.testing", "assert_allclose"),
@@ -398,6 +425,20 @@ def test_an_unknown_name_is_said_to_be_no_part_of_the_stand_in(ask, owner, near)
 def test_there_is_no_time_without_a_gpu():
     with pytest.raises(RuntimeError, match="no milliseconds"):
         standin.cuda.get_elapsed_time(standin.cuda.Event(), standin.cuda.Event())
+
+
+def test_a_type_that_numpy_does_not_know_is_named_with_what_serves():
+    with pytest.raises(TypeError, match=r"keep the 16 bits in cp\.uint16"):
+        standin.dtype("bfloat16")
+    with pytest.raises(AttributeError, match=r"keep the 8 bits in cp\.uint8"):
+        _ = standin.float8_e4m3fn
+
+
+def test_a_property_without_a_meaning_says_so():
+    properties = standin.cuda.runtime.getDeviceProperties(0)
+    assert properties["l2CacheSize"] == 60 * 2**20 and properties["cooperativeLaunch"] == 1
+    with pytest.raises(KeyError, match="clockRate is not among the properties"):
+        _ = properties["clockRate"]
 
 
 def test_unknown_limits_are_listed():
