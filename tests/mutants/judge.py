@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import shutil
@@ -13,13 +14,14 @@ from pathlib import Path
 import numpy as np
 from chapter_cases import trials
 
-from helpers import simulator
-from helpers.kernels import KERNELS, KernelError
+from helpers.kernels import KERNELS, KernelError, Launch
+from helpers.problem.flash_inputs import to_float
+from helpers.problem.problem import PreparedProblem, Problem
 from helpers.simulator import SimulatorError
 from helpers.simulator.compile.compiler import compile_ptx
 
 from .generate import FILES, Mutant
-from .targets import Data, Trial
+from .targets import Trial
 from .text import Source
 
 MAX_STEPS = 60_000  # instructions of a batch: the trials need less than a quarter
@@ -101,17 +103,17 @@ def more_than(now: dict[str, int], usual: dict[str, int], label: str) -> tuple[s
 
 def run(folder: Path, trial: Trial, schedule: str = "lockstep") -> Judgement | None:
     """Launch one trial; None if it is right and has no finding."""
-    data, arguments = _fresh(trial)
     sanitize = schedule == "lockstep"
     label = trial.label if sanitize else f"{trial.label}, schedule {schedule}"
     try:
-        report = _launch(folder, trial, arguments, sanitize=sanitize, schedule=schedule)
+        problem, prepared = prepare(folder, trial)
+        report = _launch(prepared, sanitize=sanitize, schedule=schedule)
     except SimulatorError as error:
         verdict = REFUSED if error.kind == "compile" else error.kind
         return Judgement(verdict, (), label, str(error).split("\n")[0])
     except KernelError as error:
         return Judgement(REFUSED, (), label, str(error))
-    wrong = _wrong(data, arguments)
+    wrong = _wrong(problem, prepared)
     kinds = tuple(dict.fromkeys(f.kind for f in report.findings)) if sanitize else ()
     if wrong:
         return Judgement(WRONG, kinds, label, wrong)
@@ -122,15 +124,14 @@ def run(folder: Path, trial: Trial, schedule: str = "lockstep") -> Judgement | N
 
 def counters(folder: Path, trial: Trial) -> dict[str, int]:
     """What one trial counts."""
-    _, arguments = _fresh(trial)
-    return _launch(folder, trial, arguments, count=True).counters
+    return _launch(prepare(folder, trial)[1], count=True).counters
 
 
 def error_of(folder: Path, trial: Trial) -> tuple[float, float]:
     """(largest error of a row relative to its length, what it may be)."""
-    data, arguments = _fresh(trial)
-    _launch(folder, trial, arguments)
-    return float(_errors(data, arguments).max()), data.tolerance
+    problem, prepared = prepare(folder, trial)
+    _launch(prepared)
+    return float(_errors(problem, prepared).max()), problem.tolerance
 
 
 def instructions(folder: Path, trial: Trial) -> Counter[str]:
@@ -141,20 +142,20 @@ def instructions(folder: Path, trial: Trial) -> Counter[str]:
     return Counter(line for line in lines if not re.match(r"\.loc|\.file|//", line))
 
 
-def _fresh(trial: Trial) -> tuple[Data, list]:
-    data = trial.make()
-    arguments = list(data.arguments)
-    arguments[data.output] = arguments[data.output].copy()
-    return data, arguments
-
-
-def _launch(folder: Path, trial: Trial, arguments: list, count: bool = False, **more):
+def prepare(folder: Path, trial: Trial) -> tuple[Problem, PreparedProblem]:
+    """A trial's problem with the kernel out of a folder, and its launch on arrays made anew."""
     kernel = trial.kernel(folder)
-    return simulator.launch(
-        alone(kernel.code, kernel.entry), kernel.entry, trial.grid, trial.block, tuple(arguments),
-        kernel.options, trial.shared_mem, count, max_dynamic_shared=trial.shared_mem or None,
-        max_steps=MAX_STEPS, progress=False, **more,
-    )  # fmt: skip
+    only = kernel.altered(alone(kernel.code, kernel.entry))
+    launch = Launch.of(only, trial.grid, trial.block, None, trial.shared_mem)
+    made = trial.make()
+    problem = dataclasses.replace(made, launches=(launch,), names=tuple(made.inputs))
+    return problem, problem.prepare()
+
+
+def _launch(prepared: PreparedProblem, count: bool = False, **more):
+    [launch] = prepared.launches
+    options = {"max_steps": MAX_STEPS, "progress": False, **more}
+    return launch.simulate(copy=False, count=count, **options).report
 
 
 def alone(code: str, entry: str) -> str:
@@ -169,27 +170,28 @@ def alone(code: str, entry: str) -> str:
     return "".join(parts)
 
 
-def _errors(data: Data, arguments: list) -> np.ndarray:
+def _errors(problem: Problem, prepared: PreparedProblem) -> np.ndarray:
     """The error of each row relative to its length; infinite where there is a NaN."""
-    out = data.decode(arguments[data.output]).astype(np.float64).reshape(data.expected.shape)
+    [output] = problem.expected
+    expected = problem.exact(output)
+    out = to_float(prepared.arrays[output]).reshape(expected.shape)
     with np.errstate(all="ignore"):
-        off = np.linalg.norm(out - data.expected, axis=-1)
-        off = off / np.linalg.norm(data.expected, axis=-1)
+        off = np.linalg.norm(out - expected, axis=-1) / np.linalg.norm(expected, axis=-1)
     return np.where(np.isfinite(off), off, np.inf)
 
 
-def _wrong(data: Data, arguments: list) -> str:
+def _wrong(problem: Problem, prepared: PreparedProblem) -> str:
     """A sentence on how the result is wrong; empty if it is right."""
-    errors = _errors(data, arguments)
-    if (errors > data.tolerance).any():
+    errors = _errors(problem, prepared)
+    if (errors > problem.tolerance).any():
         worst = np.unravel_index(int(np.argmax(errors)), errors.shape)
-        return f"{int((errors > data.tolerance).sum())} of {errors.size} rows are wrong, " + (
+        return f"{int((errors > problem.tolerance).sum())} of {errors.size} rows are wrong, " + (
             f"row {tuple(map(int, worst))} by {errors[worst]:.2g} of its length"
         )
-    for number, value in enumerate(data.arguments):
-        if number != data.output and isinstance(value, np.ndarray):
-            if not np.array_equal(value.view(np.uint8), arguments[number].view(np.uint8)):
-                return f"argument {number} was changed"
+    for name, value in problem.inputs.items():
+        if name not in problem.expected and isinstance(value, np.ndarray):
+            if value.tobytes() != prepared.arrays[name].tobytes():
+                return f"{name} was changed"
     return ""
 
 

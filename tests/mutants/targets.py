@@ -19,6 +19,7 @@ import numpy as np
 from helpers.kernels import Kernel, load_kernel
 from helpers.problem import flash_inputs
 from helpers.problem.ladder import ladder
+from helpers.problem.problem import Problem
 
 FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
 FP16, BF16 = 2e-3, 2e-2  # the same where weights and results are rounded to 11 or 8 bits
@@ -26,27 +27,13 @@ LOW, PEAK = -200.0, 150.0  # exp(LOW) is 0 and exp(PEAK) infinite in fp32
 
 
 @dataclass(frozen=True)
-class Data:
-    """The arguments of one launch and what the output shall be.
-
-    Attributes:
-        arguments: arrays and numbers in the kernel's order; the output is NaN all over.
-        output: the number of the output among them.
-        expected: float64, its last axis the one whose elements belong together.
-        tolerance: largest error of a row, relative to its length.
-        decode: what turns the output into floats.
-    """
-
-    arguments: tuple[Any, ...]
-    output: int
-    expected: np.ndarray
-    tolerance: float
-    decode: Callable[[np.ndarray], np.ndarray] = np.asarray
-
-
-@dataclass(frozen=True)
 class Trial:
-    """A launch of one kernel with its parameters set."""
+    """A launch of one kernel with its parameters set.
+
+    `make` gives its problem without the launch: arguments in the kernel's order, and what the one
+    output should hold, its last axis the one whose elements belong together. `tolerance` is the
+    largest error of a row, relative to its length.
+    """
 
     file: str
     entry: str
@@ -55,7 +42,7 @@ class Trial:
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared_mem: int
-    make: Callable[[], Data]
+    make: Callable[[], Problem]
 
     def kernel(self, folder: Path) -> Kernel:
         """The kernel out of a folder of kernel files."""
@@ -71,21 +58,21 @@ def _normal(rows: int, cols: int, seed: int) -> np.ndarray:
 
 
 @functools.cache
-def _qk(N: int, d: int) -> Data:
+def _qk(N: int, d: int) -> Problem:
     Q = (_normal(N, d, 1) * _ramp(N, d)).astype(np.float32)
     K = (_normal(N, d, 2) + _ramp(N, d)).astype(np.float32)
-    S = np.full((N, N), np.nan, np.float32)
+    S = np.empty((N, N), np.float32)
     expected = Q.astype(np.float64) @ K.T.astype(np.float64) / np.sqrt(d)
-    return Data((Q, K, S, np.int32(N), np.int32(d)), 2, expected, FP32)
+    return Problem((), {"Q": Q, "K": K, "S": S, "N": N, "d": d}, {"S": expected}, FP32)
 
 
 @functools.cache
-def _pv(N: int, d: int) -> Data:
+def _pv(N: int, d: int) -> Problem:
     P = (np.abs(_normal(N, N, 3)) * _ramp(N, N)).astype(np.float32)
     V = (_normal(N, d, 4) + _ramp(N, d)[::-1]).astype(np.float32)
     expected = P.astype(np.float64) @ V.astype(np.float64)
-    O = np.full((N, d), np.nan, np.float32)  # noqa: E741 (its letter)
-    return Data((P, V, O, np.int32(N), np.int32(d)), 2, expected, FP32)
+    O = np.empty((N, d), np.float32)  # noqa: E741 (its letter)
+    return Problem((), {"P": P, "V": V, "O": O, "N": N, "d": d}, {"O": expected}, FP32)
 
 
 def softmax(S: np.ndarray) -> np.ndarray:
@@ -95,7 +82,7 @@ def softmax(S: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def _softmax(N: int, peak: bool) -> Data:
+def _softmax(N: int, peak: bool) -> Problem:
     S = _normal(N, N, 5) * 1.5 + _ramp(N, N)
     if peak:
         S[np.arange(N), N - 1 - np.arange(N)] += PEAK
@@ -103,33 +90,34 @@ def _softmax(N: int, peak: bool) -> Data:
         S += LOW
     S = S.astype(np.float32)
     expected = softmax(S.astype(np.float64))
-    return Data((S, np.full((N, N), np.nan, np.float32), np.int32(N)), 1, expected, FP32)
+    return Problem((), {"S": S, "P": np.empty_like(S), "N": N}, {"P": expected}, FP32)
 
 
 @functools.cache
-def _add(n: int) -> Data:
+def _add(n: int) -> Problem:
     a, b = (_normal(1, n, seed)[0].astype(np.float32) for seed in (6, 7))
-    c = np.full(n, np.nan, np.float32)
-    expected = a.astype(np.float64) + b
-    return Data((a, b, c, np.int32(n)), 2, expected.reshape(n, 1), 1e-6)
+    expected = (a.astype(np.float64) + b).reshape(n, 1)
+    return Problem((), {"a": a, "b": b, "c": np.empty_like(a), "n": n}, {"c": expected}, 1e-6)
 
 
 @functools.cache
-def _turn(size: int, words: int) -> Data:
+def _turn(size: int, words: int) -> Problem:
     rows = _normal(size * size, words, 8).astype(np.float32)
     expected = rows.reshape(size, size, words).swapaxes(0, 1).reshape(-1, words)
-    return Data((rows, np.full_like(rows, np.nan)), 1, expected.astype(np.float64), 0.0)
+    inputs = {"rows": rows, "columns": np.empty_like(rows)}
+    return Problem((), inputs, {"columns": expected.astype(np.float64)}, 0.0)
 
 
 @functools.cache
-def _phases(stride: int) -> Data:
+def _phases(stride: int) -> Problem:
     source = _normal(32 * 8, 4, 9).astype(np.float32)
-    lanes = np.full((32, 4), np.nan, np.float32)
-    return Data((source, lanes), 1, source[stride * np.arange(32)].astype(np.float64), 0.0)
+    expected = source[stride * np.arange(32)].astype(np.float64)
+    inputs = {"source": source, "lanes": np.empty((32, 4), np.float32)}
+    return Problem((), inputs, {"lanes": expected}, 0.0)
 
 
 @functools.cache
-def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool) -> Data:
+def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool) -> Problem:
     """Q, K, V [b, h, n, d] whose scores are near LOW, or have a peak in another place each row."""
     rng = np.random.default_rng(n)
     Q, K, V = (rng.standard_normal((b, h, n, d)) for _ in range(3))
@@ -146,16 +134,10 @@ def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool
     kept = [flash_inputs.to_bf16(x) if bf16 else x.astype(np.float16) for x in (Q, K, V)]
     Q, K, V = (np.ascontiguousarray(x) for x in kept)
     expected = flash_inputs.reference(Q, K, V, layout)
-    O = np.full(Q.shape, 0x7FFF, np.uint16)  # noqa: E741 (its letter); NaN, in fp16 and in bf16
     strides = (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
-    numbers = (np.int32(n), np.int64(strides[0]), np.int64(strides[1]), np.int32(strides[2]))
-    # the simulator moves bits, and knows a pointer by the default of ELEMENT, half
-    arrays = tuple(x.view(np.float16) for x in (Q, K, V, O))
-
-    def decode(out: np.ndarray) -> np.ndarray:
-        return flash_inputs.to_float(out.view(np.uint16) if bf16 else out)
-
-    return Data((*arrays, *numbers), 3, expected, BF16 if bf16 else FP16, decode)
+    numbers = zip(("batch_stride", "head_stride", "row_stride"), strides, strict=True)
+    arrays = {"Q": Q, "K": K, "V": V, "O": np.empty_like(Q)}
+    return Problem((), {**arrays, "n": n, **dict(numbers)}, {"O": expected}, BF16 if bf16 else FP16)
 
 
 # A chapter's module says which sizes its kernels are run at: parameters, N and d. The first is what
@@ -204,7 +186,7 @@ def softmaxes(*sizes: tuple[int, bool]) -> Trials:
 
 
 def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: int, kind: str,
-             make: Callable[[], Data]) -> Trial:  # fmt: skip
+             make: Callable[[], Problem]) -> Trial:  # fmt: skip
     """A trial launched as the lowest rung does that has the kernel."""
     step, rung = next(
         (s, r) for r in ladder("fp32") for s in r.steps if (s.file, s.entry) == (file, entry)
