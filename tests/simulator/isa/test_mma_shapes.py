@@ -321,6 +321,62 @@ def test_a_small_form_of_volta_adds_pairs():
     np.testing.assert_array_equal(run(form, a, b, c), total.astype(np.float16))
 
 
+# ---------------------------------------------------------------- ldmatrix and stmatrix
+
+
+MOVES = """
+extern "C" __global__ void k(const unsigned short* in, unsigned* registers, unsigned short* out) {
+  __shared__ __align__(16) unsigned short tile[32 * 24], back[32 * 24];
+  for (int i = threadIdx.x; i < 32 * 24; i += 32) { tile[i] = in[i]; back[i] = 0; }
+  __syncthreads();
+  unsigned r[COUNT];
+  SPACE from = ADDRESS(tile + 24 * threadIdx.x), to = ADDRESS(back + 24 * threadIdx.x);
+  asm volatile("ldmatrix.sync.aligned.m8n8.xCOUNT.FORM.b16 {REGISTERS}, [%COUNT];"
+    : OUTPUTS : "LETTER"(from));
+  for (int i = 0; i < COUNT; i++) registers[32 * i + threadIdx.x] = r[i];
+  asm volatile("stmatrix.sync.aligned.m8n8.xCOUNT.FORM.b16 [%0], {SOURCES};"
+    :: "LETTER"(to), INPUTS : "memory");
+  __syncthreads();
+  for (int i = threadIdx.x; i < 32 * 24; i += 32) out[i] = back[i];
+}"""
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("form", ["shared", "trans.shared", "trans.shared::cta", ""])
+def test_every_form_of_ldmatrix_and_stmatrix(count, form):
+    """Row r of matrix m is at the address of lane 8 m + r; lane 4 r + c gets elements 2 c, 2 c + 1.
+
+    With .trans, those of column r. Without a state space, addresses are generic.
+    """
+    shared, numbers = "shared" in form, range(count)
+    code = MOVES
+    for name, text in {
+        "SPACE": "unsigned" if shared else "size_t",
+        "ADDRESS": "(unsigned)__cvta_generic_to_shared" if shared else "(size_t)",
+        "LETTER": "r" if shared else "l",
+        ".FORM": f".{form}" if form else "",
+        "REGISTERS": ", ".join(f"%{i}" for i in numbers),
+        "SOURCES": ", ".join(f"%{i + 1}" for i in numbers),
+        "OUTPUTS": ", ".join(f'"=r"(r[{i}])' for i in numbers),
+        "INPUTS": ", ".join(f'"r"(r[{i}])' for i in numbers),
+        "COUNT": str(count),
+    }.items():
+        code = code.replace(name, text)
+    given = np.random.default_rng(9).integers(0, 2**16, (32, 24)).astype(np.uint16)
+    registers, back = np.zeros((count, 32), np.uint32), np.zeros((32, 24), np.uint16)
+    report = simulator.launch(code, "k", 1, 32, (given, registers, back))
+    matrices = given[: 8 * count, :8].reshape(count, 8, 8)
+    expected = matrices.transpose(0, 2, 1) if "trans" in form else matrices
+    halves = registers.view(np.uint16).reshape(count, 8, 8)
+    np.testing.assert_array_equal(halves, expected)
+    np.testing.assert_array_equal(back[: 8 * count, :8], given[: 8 * count, :8])
+    assert not back[8 * count :].any() and not back[:, 8:].any()
+    # rows of 48 bytes: eight of them lie in different banks
+    assert report.counters["ldmatrix_instructions"] == 1
+    assert report.counters["stmatrix_instructions"] == 1
+    assert report.counters["shared_load_bank_conflicts"] == 0
+
+
 # ---------------------------------------------------------------- guards and refusals
 
 
