@@ -165,7 +165,6 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
     """
     known = declared(exercise)
     values = {name: parameter.default for name, parameter in known.items()}
-    values |= exercise.parameters
     values |= {name: value for name, value in case.items() if name in known}
     file = f"{exercise.name}.cu"
     own = parameters(text, file)

@@ -28,7 +28,7 @@ from .answer import (
     refuse_includes,
     refuse_signature,
 )
-from .goals import OTHER_WAYS, busiest, lines_of, met, missed
+from .goals import OTHER_WAYS, busiest, met, missed
 from .slips import slips, slips_of_text
 from .spec import Case, Exercise
 from .trial import Kept, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
@@ -198,7 +198,7 @@ class _Check:
         self.waiting.at(f"{RIGHT}, {in_words(case)}")
         kernel = self.kernel_for(case)
         outcome = simulate(exercise, case, kernel, count=bool(exercise.goals), quiet=True)
-        self.unseen = case, kernel, outcome.report
+        self.unseen = case, outcome.report
         if outcome.wrong:
             self.explain(case, kernel, outcome.wrong)
 
@@ -328,13 +328,13 @@ class _Check:
             kernel = kernel_of(exercise, self.text, case)
             self.report = simulate(exercise, case, kernel, count=True, quiet=True).report
         case = exercise.counted or exercise.cases[-1]
-        seen = case, kernel_of(exercise, self.text, case), self.report
-        for case, kernel, report in (seen, self.unseen):
+        seen = case, self.report
+        for case, report in (seen, self.unseen):
             for goal in (*exercise.goals, *OTHER_WAYS):
-                if sentence := missed(exercise, goal, case, kernel, report):
+                if sentence := missed(exercise, goal, case, report):
                     if case is not seen[0]:
                         sentence = f"With {in_words(case)}: {sentence}"
-                    self.fails(sentence, lines_of(goal, kernel) or busiest(goal, report))
+                    self.fails(sentence, busiest(goal, report))
         code = "".join(mask(self.text).split())
         for text in exercise.keeps:
             if "".join(text.split()) not in code:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..kernels.kernel import Kernel
 from ..kernels.source import KernelError
 from ..simulator.errors import SimulatorError
-from .answer import changed_course, kernel_of_solution
+from .answer import changed_course
 from .spec import Case, Exercise, Goal
 from .trial import solved
 
@@ -25,60 +24,35 @@ def bound_of(exercise: Exercise, goal: Goal, case: Case) -> float:
     if goal.at_most is not None:
         return goal.at_most
     try:
-        kernel = kernel_of_solution(exercise, case)
         report = solved(exercise, tuple(case.items()))
     except (KernelError, SimulatorError) as error:
         raise changed_course(exercise, str(error)) from None
     factor = goal.slack if goal.at_least is None else goal.at_least
-    return factor * measured(goal, report, lines_of(goal, kernel))
+    return factor * measured(goal, report)
 
 
-def missed(exercise: Exercise, goal: Goal, case: Case, kernel: Kernel, report) -> str:
+def missed(exercise: Exercise, goal: Goal, case: Case, report) -> str:
     """What is said of a goal that is missed, or ''."""
-    bound = bound_of(exercise, goal, case)
-    lines = lines_of(goal, kernel)
-    value = measured(goal, report, lines)
-    where = f" in line {lines[0]}" if lines else ""
+    bound, value = bound_of(exercise, goal, case), measured(goal, report)
     if goal.at_least is not None:
         if value >= bound * (1 - 1e-9):
             return ""
-        return f"{amount(value)} {goal.words}{where}, and {amount(bound)} are expected. {goal.said}"
+        return f"{amount(value)} {goal.words}, and {amount(bound)} are expected. {goal.said}"
     if value <= bound * (1 + 1e-9):
         return ""
-    return f"{amount(value)} {goal.words}{where}, and {amount(bound)} would do. {goal.said}"
+    return f"{amount(value)} {goal.words}, and {amount(bound)} would do. {goal.said}"
 
 
-def met(exercise: Exercise, goal: Goal, case: Case, kernel: Kernel, report) -> str:
+def met(exercise: Exercise, goal: Goal, case: Case, report) -> str:
     """What is said of a goal that is met."""
-    lines = lines_of(goal, kernel)
-    where = f" in line {lines[0]}" if lines else ""
-    value, bound = measured(goal, report, lines), bound_of(exercise, goal, case)
+    value, bound = measured(goal, report), bound_of(exercise, goal, case)
     most = "at most" if goal.at_least is None else "at least"
-    return f"{amount(value)} {goal.words}{where}, {most} {amount(bound)}"
+    return f"{amount(value)} {goal.words}, {most} {amount(bound)}"
 
 
-def lines_of(goal: Goal, kernel: Kernel) -> list[int]:
-    """The lines of the kernel that the goal looks at; none means all of it."""
-    if not goal.line:
-        return []
-    try:
-        return kernel.lines(goal.line)
-    except KernelError:
-        return []
-
-
-def measured(goal: Goal, report, lines: list[int]) -> float:
-    """The goal's counter in some lines, or in all, divided by its `per`."""
-
-    def count(name: str) -> float:
-        if name == "shared_bytes":
-            return report.shared_bytes
-        if not lines:
-            return report.counters[name]
-        return sum(report.by_line[n].get(name, 0) for n in lines if n in report.by_line)
-
-    value = count(goal.counter)
-    return value / (count(goal.per) or 1) if goal.per else value
+def measured(goal: Goal, report) -> float:
+    """What the goal's counter has come to."""
+    return report.shared_bytes if goal.counter == "shared_bytes" else report.counters[goal.counter]
 
 
 def busiest(goal: Goal, report) -> list[int]:

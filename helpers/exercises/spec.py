@@ -39,9 +39,6 @@ class Goal:
         slack: factor on the solution's count.
         at_least: a part of the solution's count, and then it is the least that is wanted, with no
             upper bound: 0.5 is half of what the solution has.
-        per: another counter to divide by, such as `shared_load_requests`; empty for none.
-        line: text of a line to look at alone; where the student's code has no such line, or is
-            empty, the whole kernel is looked at.
         name: what the counter is called in the verdict; its name with spaces if empty.
     """
 
@@ -50,17 +47,12 @@ class Goal:
     at_most: float | None = None
     slack: float = 1.0
     at_least: float | None = None
-    per: str = ""
-    line: str = ""
     name: str = ""
 
     @property
     def words(self) -> str:
-        """What is bounded, in words: `shared load wavefronts a request`."""
-        words = self.name or self.counter.replace("_", " ")
-        if self.per and not self.name:
-            words += f" for each of the {self.per.replace('_', ' ')}"
-        return words
+        """What is bounded, in words: `shared load wavefronts`."""
+        return self.name or self.counter.replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +78,9 @@ class Exercise:
         goals: bounds on counters, in the order in which they are looked at.
         counted: the case at which the goals are looked at; the last one if None.
         timed: the case that is timed on a GPU; nothing is timed if None.
-        parameters: values of the file's parameters for all cases.
         keeps: texts that the answer has to keep, blanks apart, since the goals alone could be met
             without what the exercise is about.
         unlike: values that parameters take in the case that no answer is made for, if not any.
-        max_steps: instructions that a batch may take before a loop counts as endless.
     """
 
     name: str
@@ -106,10 +96,8 @@ class Exercise:
     goals: tuple[Goal, ...] = ()
     counted: Case | None = None
     timed: Case | None = None
-    parameters: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     keeps: tuple[str, ...] = ()
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
-    max_steps: int = 200_000
 
     @property
     def chapter(self) -> int:

@@ -22,6 +22,7 @@ from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise
 
 MOST_PRINTED = 200_000  # characters that a kernel may print in a trial
+MOST_STEPS = 200_000  # instructions that a batch may take before a loop counts as endless
 _MORE_STEPS = 32  # one warp after another takes so many times the steps, at most
 
 
@@ -54,7 +55,7 @@ def simulate(
     slower = 1 if options.get("schedule", "lockstep") == "lockstep" else _MORE_STEPS
     with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
         report, _ = prepared.launches[0].simulate(
-            copy=False, max_steps=exercise.max_steps * slower, progress=False, **options
+            copy=False, max_steps=MOST_STEPS * slower, progress=False, **options
         )
     changed = next(
         (
