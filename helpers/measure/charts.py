@@ -12,9 +12,11 @@ __all__ = [
     "HUES",
     "INK",
     "Markup",
+    "apart",
     "chart",
     "hue",
     "listed",
+    "logarithmic",
     "rate_chart",
     "speedup_chart",
 ]
