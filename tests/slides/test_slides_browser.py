@@ -11,6 +11,7 @@ import deck_checks
 import deck_measures
 import nbformat
 import paper_checks
+import pointer_checks
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -304,12 +305,17 @@ def test_a_page_to_read_runs_its_figures_too(ran, browser, tmp_path):
     assert not troubles
 
 
+# Chapters whose decks have all kinds of controls between them: there each kind is used.
+HANDS = {"01": {"handle", "slider"}, "07": set(pointer_checks.KINDS) - {"handle", "slider"}}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
 def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, firefox, executed, tmp_path):
     [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None, run=executed)
-    counted = deck_checks.check(browser, deck)
-    assert counted["slides"] >= 15
+    kinds = HANDS.get(notebook.stem[:2])
+    counted = deck_checks.check(browser, deck, bool(kinds))
+    assert counted["slides"] >= 15 and counted["kinds"] >= (kinds or set())
     deck_measures.judge_chapter(notebook, counted["measured"])
     if firefox is not None:
-        deck_checks.check_in_firefox(firefox, deck)
+        deck_checks.check_in_firefox(firefox, deck, bool(kinds))

@@ -32,6 +32,10 @@ MEASURE = """function measure() {
   if (title && title.getBoundingClientRect().bottom > body.getBoundingClientRect().top + 1) {
     found.over.push("the title over the text");
   }
+  const lead = title?.querySelector(".lead")?.getBoundingClientRect();
+  if (lead && (lead.bottom > body.getBoundingClientRect().top + 1 || lead.top < outer.top)) {
+    found.over.push("the sentence beside the title");
+  }
   const tall = body.scrollHeight > body.clientHeight + 1;
   if (tall || body.scrollWidth > body.clientWidth + 1) found.over.push("body");
   const scrolls = (node) => node.closest(".bench-source, .scrolls");
@@ -221,8 +225,13 @@ def slides(page) -> Iterator[int]:
         yield number
 
 
-def check(browser, path: Path) -> dict:
-    """Everything that holds of any deck; returns what was counted."""
+def check(browser, path: Path, hands: bool = True) -> dict:
+    """Everything that holds of any deck; returns what was counted.
+
+    All slides are measured, rehearsed, printed, and hit-tested at a laptop's and a phone's sizes.
+    With `hands`, controls of each kind are used as well, at all sizes: their code is the same in
+    every deck.
+    """
     assert path.stat().st_size <= 2.5 * 2**20
     counted = {"slides": 0, "players": 0, "settings": 0, "turned": 0, "device": ""}
     with opened(browser, path) as page:
@@ -232,29 +241,32 @@ def check(browser, path: Path) -> dict:
         slides_of = page.evaluate(ALL)
         judge(path, slides_of, counted)
         counted["measured"] = deck_measures.judged(page.evaluate(deck_measures.MEASURES))
+        counted["kinds"] = pointer_checks.kinds(page)
         assert not (still := page.evaluate(PLAY)), still
-        for slide in slides_of:
-            if slide["playable"]:
-                scrub(page, slide["number"])
-                counted["players"] += 1
-        clicker.keys(page, lambda key, times: page.keyboard.press(key))
+        counted["players"] = sum(slide["playable"] for slide in slides_of)
         clicker.rehearse(page, clicker.sender(page))
-        points(page, counted)
+        # As the first size all sheets were hit-tested above.
+        reached(page, pointer_checks.SIZES if hands else pointer_checks.SHAPES)
+        if hands:
+            for slide in slides_of:
+                if slide["playable"]:
+                    scrub(page, slide["number"])
+            clicker.keys(page, lambda key, times: page.keyboard.press(key))
+            for click in (page.mouse.click, pointer_checks.tapper(page)):
+                kinds, dead = pointer_checks.dead(page, click)
+                assert "turn" in kinds and not dead, dead
+                assert not counted["players"] or {"step", "play", "scrubber"} <= set(kinds), kinds
         assert paper_checks.check(page) == counted["slides"]
     return counted
 
 
-def points(page, counted: dict) -> None:
-    """A mouse and a finger reach every control at all sizes, and each kind does something."""
-    for width, height in pointer_checks.SIZES:
+def reached(page, sizes: list[tuple[int, int]]) -> None:
+    """A pointer reaches every control at these sizes; the page then has its own again."""
+    for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
         found = pointer_checks.covered_slides(page)
         assert found["count"] and not found["bad"], (width, height, found["bad"])
     page.set_viewport_size({"width": 1280, "height": 720})
-    for click in (page.mouse.click, pointer_checks.tapper(page)):
-        kinds, dead = pointer_checks.dead(page, click)
-        assert "turn" in kinds and not dead, dead
-        assert not counted["players"] or {"step", "play", "scrubber"} <= set(kinds), kinds
 
 
 def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
@@ -281,19 +293,20 @@ def judge(path: Path, slides_of: list[dict], counted: dict) -> None:
     counted["device"] = slides_of[0]["measured"][0]["device"]
 
 
-def check_in_firefox(firefox, path: Path) -> None:
-    """The same in Firefox: it opens, fits its sheets, plays, answers and gives the keys back."""
+def check_in_firefox(firefox, path: Path, hands: bool = True) -> None:
+    """The same in Firefox: it opens, fits its sheets, and with `hands` plays and answers."""
     firefox.troubles.clear()
     firefox.open(path.as_uri())
     firefox.wait_for("document.documentElement.dataset.ready")
     judge(path, firefox.evaluate(f"({ALL})()"), {"settings": 0, "turned": 0})
-    assert not (still := firefox.evaluate(f"({PLAY})()")), still
     found = pointer_checks.covered_slides(firefox)
     assert found["count"] and not found["bad"], (path.name, found["bad"])
-    for click in (firefox.click, firefox.tap):
-        kinds, dead = pointer_checks.dead(firefox, click)
-        assert "turn" in kinds and not dead, (path.name, dead)
-    clicker.keys(firefox, firefox.press)
+    if hands:
+        assert not (still := firefox.evaluate(f"({PLAY})()")), still
+        for click in (firefox.click, firefox.tap):
+            kinds, dead = pointer_checks.dead(firefox, click)
+            assert "turn" in kinds and not dead, (path.name, dead)
+        clicker.keys(firefox, firefox.press)
     assert not firefox.troubles, firefox.troubles
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 # Width and height of what decks are looked at on: a laptop, a projector, an old one, a phone.
 SIZES = [(1920, 1080), (1024, 768), (844, 390), (390, 844), (1280, 720)]
+# Those of them that are not one another's enlargement, but for the last.
+SHAPES = [(1024, 768), (844, 390), (390, 844)]
 
 # The functions that run in the page.
 SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8")
@@ -71,6 +74,13 @@ def tapper(page) -> Callable[[float, float], None]:
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     return tap
+
+
+def kinds(page) -> set[str]:
+    """The kinds of controls that a deck has anywhere."""
+    selectors = json.dumps(list(KINDS.values()))
+    found = page.evaluate(f"{selectors}.map((one) => !!document.querySelector(one))")
+    return {kind for kind, there in zip(KINDS, found, strict=True) if there}
 
 
 def _call(expression: str) -> str:

@@ -11,7 +11,8 @@ function* fill(sheet) {
     for (const set of yield () => fitCode(body)) set();
   };
   // What was made smaller to be one sheet has more room now that code is folded away.
-  if (!whole?.matches(".bench")) sheet.classList.remove("tight", "tighter");
+  // Only a bench, or a figure that is turned, may ask for more than it does now.
+  if (!whole?.matches(".bench, .turned")) sheet.classList.remove("tight", "tighter");
   const small = sheet.matches(".tight, .tighter");
   if (whole && !small && (yield over)) sheet.classList.add("tight");
   if (!whole && !small) {

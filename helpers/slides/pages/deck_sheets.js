@@ -10,7 +10,7 @@ const KEEP = { "": 0.8, tight: 0.6, tighter: 0.45 };
 const LARGE = 1.25; // or if it still is so much larger than drawn
 const LEGIBLE = 18; // pixels of the smallest text in a figure: it gives no room away below that
 // Lines that a sentence beside the title may have, and pixels of a character in them, as in deck.css.
-const LEAD = { "lead": { lines: 2, wide: 9.6 }, "lead small": { lines: 3, wide: 8.64 } };
+const LEAD = { "lead": { lines: 2, wide: 9.6, size: 20 }, "lead small": { lines: 3, wide: 8.64, size: 18 } };
 const BESIDE = 360; // pixels that text beside a figure needs
 
 // ---- figures
@@ -289,7 +289,10 @@ function leadOf(one, text) {
 
 // The class of a sentence beside the title, or none where it is too long.
 function leadSize(one, block) {
-  const fits = ({ lines, wide }) => block.textContent.trim().length <= (lines * 0.92 * one.leadRoom) / wide;
+  const formula = parseFloat(block.querySelector(".maths-line > .maths")?.style.width ?? 0); // in em
+  const fits = ({ lines, wide, size }) => formula
+    ? formula * size + 2 * GAP <= one.leadRoom
+    : block.textContent.trim().length <= (lines * 0.92 * one.leadRoom) / wide;
   return Object.keys(LEAD).find((size) => fits(LEAD[size]));
 }
 
