@@ -65,7 +65,7 @@ class RawKernel:
         "code",
         "enable_cooperative_groups",
         "name",
-        "name_expressions",
+        "_name_expressions",
         "options",
         "report",
     )
@@ -95,7 +95,7 @@ class RawKernel:
         self.options = options
         self.backend = backend
         self.enable_cooperative_groups = bool(enable_cooperative_groups)
-        self.name_expressions: tuple[str, ...] = ()
+        self._name_expressions: tuple[str, ...] = ()
         self.report = None
         self._max_dynamic: int | None = None  # None: what is left of 48 KB
         self._carveout = -1
@@ -140,7 +140,7 @@ class RawKernel:
             shared_mem=shared_mem,
             count=_counting,
             max_dynamic_shared=self._max_dynamic,
-            name_expressions=self.name_expressions,
+            name_expressions=self._name_expressions,
             state=self._state(),
             cooperative=self.enable_cooperative_groups,
         )
@@ -153,7 +153,7 @@ class RawKernel:
             log_stream.write(compiled.log)
 
     def _compiled(self):
-        return compile_ptx(self.code, self.options, name_expressions=self.name_expressions)
+        return compile_ptx(self.code, self.options, name_expressions=self._name_expressions)
 
     def _state(self) -> ModuleState:
         return _state(self._compiled(), self.enable_cooperative_groups)
@@ -310,7 +310,7 @@ class RawModule:
             SimulatorError: the source does not compile or has no such kernel.
         """
         kernel = RawKernel(self.code, name, self.options, self.backend, **self._settings)
-        kernel.name_expressions = self.name_expressions
+        kernel._name_expressions = self.name_expressions
         kernel.compile()
         return kernel
 
