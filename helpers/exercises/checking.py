@@ -235,11 +235,19 @@ class _Check:
             lines = [line for found, _ in clues[:_CLUES] for line in found]
             self.fails(message, lines, " ".join(sentence for _, sentence in clues[:_CLUES]))
         report = simulate(self.exercise, case, kernel, count=True, quiet=True).report
-        stores = [
-            line
-            for line, counts in report.by_line.items()
-            if line and counts.get("global_store_requests")
-        ]
+
+        def lines_with(counter: str) -> list[int]:
+            return [line for line, counts in report.by_line.items() if line and counts.get(counter)]
+
+        stores = lines_with("global_store_requests")
+        if not stores and (atomics := lines_with("global_atomic_requests")):
+            which = "line adds" if len(atomics) == 1 else "lines add"
+            self.fails(
+                message,
+                atomics,
+                f"The marked {which} to what the array held before, which may be anything: store "
+                "the result with =.",
+            )
         if not stores:
             self.fails(message, *self.never_reached())
         which = "line stores" if len(stores) == 1 else "lines store"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from helpers.gpu import device
 from helpers.kernels.listing import Listing
-from helpers.simulator.compile.compile_errors import Diagnostic, compile_error, hint_of, parse_log
+from helpers.simulator.compile.advice import hint_of
+from helpers.simulator.compile.compile_errors import Diagnostic, compile_error, parse_log
 from helpers.simulator.compile.source_text import mask, numbered_lines
 from helpers.simulator.errors import Headlined, Interrupted, SimulatorError
 

@@ -14,7 +14,7 @@ from .compile.source_text import mask
 from .errors import SimulatorError
 from .launch_rules import check_array, check_number, check_promise, kind_of, launch_shape
 from .limits import MULTIPROCESSORS, SIMULATED
-from .ptx.syntax import Function
+from .ptx.syntax import CLUSTERS, Function, Special
 
 _LAUNCH = functools.partial(SimulatorError, "launch")
 _ARGUMENT = functools.partial(SimulatorError, "argument")
@@ -34,7 +34,26 @@ def check_geometry(entry: str, grid, block, function: Function):
     """Grid and block as (x, y, z). Raises SimulatorError ("launch") beyond the H200's limits."""
     grid, block = launch_shape(entry, grid, block, _LAUNCH)
     check_promise(entry, block, function.bounds.get("maxntid"), _LAUNCH)
+    _check_clusters(entry, grid, function)
     return grid, block
+
+
+def _check_clusters(entry: str, grid, function: Function) -> None:
+    """Refuse a grid that clusters do not divide, and blocks of a cluster that meet each other."""
+    cluster = function.bounds.get("reqnctapercluster", 1)
+    if cluster == 1:
+        return
+    if grid[0] * grid[1] * grid[2] % cluster:
+        raise _LAUNCH(
+            f"{entry}: the grid has {grid[0] * grid[1] * grid[2]:,} blocks, which is no multiple "
+            f"of the {cluster} of a cluster (__cluster_dims__)."
+        )
+    for i in function.instructions:
+        registers = (o.name for o in i.operands if isinstance(o, Special))
+        if "cluster" in i.modifiers or any("cluster" in name for name in registers):
+            raise SimulatorError(
+                "unsupported", f"line {i.line}: the simulator has no {CLUSTERS}.", i.line
+            )
 
 
 def check_cooperative(entry: str, blocks: int, threads: int) -> None:
@@ -135,6 +154,8 @@ def _dtype_fits(dtype: np.dtype, declared: Declared) -> bool:
     if wanted is None:
         return dtype.itemsize == 2
     if wanted.kind == "f":
+        if dtype.kind == "c":  # float2 and double2 are how C writes a complex number
+            return declared.vector == 2 and dtype.itemsize == 2 * wanted.itemsize
         return dtype.kind == "V" and dtype.itemsize % wanted.itemsize == 0
     if dtype.kind in "fcV" or dtype.itemsize < wanted.itemsize:
         return wanted.kind == "u" or declared.vector > 1 or dtype.kind == "V"
@@ -156,6 +177,8 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
         )
     if isinstance(arg, bool):
         arg = np.bool_(arg)
+    if isinstance(arg, int) and (whole := _whole_number(where, arg, param, declared)):
+        return whole
     if isinstance(arg, (int, float, complex)):
         arg = np.asarray(arg)[()]  # as CuPy: int64, float64, complex128
         if arg.dtype.itemsize != param.size and isinstance(arg, (np.int64, np.float64)):
@@ -185,6 +208,29 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
                     f"{where} is declared as `{kind}`, but is {raw.dtype}: pass np.{wanted}(...).",
                 )
     return raw.tobytes()
+
+
+def _whole_number(where: str, number: int, param, declared: Declared | None) -> bytes:
+    """A Python int as the bytes of the integer that is declared; none if that is no integer.
+
+    CuPy passes 8 bytes, and a GPU reads as many as are declared, from the low end.
+    """
+    kind = _numpy(declared, param)
+    if declared is not None and (declared.vector > 1 or not declared.dtypes):
+        return b""
+    if kind == "bfloat16" or param.type[0] == "f" or np.dtype(kind).kind not in "iub":
+        return b""
+    info = np.iinfo(np.uint8 if kind == "bool" else kind)
+    low, high = (0, 1) if kind == "bool" else (int(info.min), int(info.max))
+    if param.size == 8:
+        low = min(low, -(2**63))
+    if not low <= number <= high:
+        declaration = declared.declaration if declared else f"a value of {param.size} bytes"
+        raise _ARGUMENT(
+            f"{where} is declared as `{declaration}`, which holds {low:,} to {high:,}, but is "
+            f"{number:,}: make it fit, and pass np.{kind}(...)."
+        )
+    return number.to_bytes(param.size, "little", signed=number < 0)
 
 
 def _numpy(declared: Declared | None, param) -> str:

@@ -99,8 +99,8 @@ def launch(
         mangled = compiled.entry(entry)
         with _told_of(entry):
             run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes), state)
-        function = run.code.function
-        grid, block = check_geometry(entry, grid, block, function)
+            function = run.code.function
+            grid, block = check_geometry(entry, grid, block, function)
         arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
         static = run.lay_out_shared(int(shared_mem))
         check_shared(entry, static, int(shared_mem), max_dynamic_shared)

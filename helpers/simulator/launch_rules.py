@@ -15,6 +15,7 @@ from .compile.signature import Argument as Declared
 from .limits import SIMULATED
 
 Shape = tuple[int, int, int]
+_REAL = ("np.float32", "np.float64")
 Refusal = Callable[[str], Exception]
 
 
@@ -89,6 +90,8 @@ def check_array(
         fix = f"pass {name}.astype({usual})"
         if not constant:
             fix = f"make it with cp.empty({name}.shape, {usual})"
+        if array.dtype.kind == "c" and usual in _REAL:
+            fix = f"pass {name}.view({usual}), which has each real part before its imaginary one"
         needs = f", but `{declared.declaration}` needs {' or '.join(types)}" if types else ""
         raise refusal(f"{where} is {given}{needs}; {fix}.")
     if not array.flags.c_contiguous:

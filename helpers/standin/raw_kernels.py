@@ -84,12 +84,7 @@ class RawKernel:
         _check_source(code, options, backend)
         if not isinstance(name, str):
             raise TypeError(f"name must be a string, not {type(name).__name__}")
-        for given, what in (
-            (translate_cucomplex, "translate_cucomplex"),
-            (jitify, "jitify"),
-        ):
-            if given:
-                raise ValueError(f"the simulator has no {what}")
+        _check_settings(translate_cucomplex, jitify)
         self.code = code
         self.name = self.__name__ = name
         self.options = options
@@ -114,8 +109,9 @@ class RawKernel:
         Args:
             grid, block: blocks, and threads of a block, along x, y and z. As in CuPy, missing and
                 non-positive entries count as 1.
-            args: device arrays and scalars. A Python int goes in as a 64-bit integer and a float
-                as a double, so say `np.int32(n)` and `np.float32(x)` where the kernel has those.
+            args: device arrays and scalars. A Python int becomes the integer that the kernel
+                declares, if it fits; a float goes in as a double, so say `np.float32(x)` where the
+                kernel has a float.
             shared_mem: bytes of dynamic shared memory a block.
             stream: accepted as in CuPy; the launch has ended on return.
 
@@ -289,10 +285,9 @@ class RawModule:
         if code is None:
             raise ValueError("the simulator compiles CUDA C; it cannot load a cubin or PTX file")
         self._settings = {
-            "translate_cucomplex": translate_cucomplex,
             "enable_cooperative_groups": enable_cooperative_groups,
-            "jitify": jitify,
         }
+        _check_settings(translate_cucomplex, jitify)
         _check_source(code, options, backend)
         self.code = code
         self.options = options
@@ -369,7 +364,23 @@ def _check_source(code: str, options: tuple[str, ...], backend: str) -> None:
                 f"options must be strings; {option!r} is of type {type(option).__name__}"
             )
     if backend != "nvrtc":
-        raise ValueError(f"the simulator compiles with nvrtc alone, not with {backend}")
+        raise ValueError(
+            f"the simulator compiles with nvrtc alone, not with {backend}: leave backend out, and "
+            "the source's host code too"
+        )
+
+
+def _check_settings(translate_cucomplex: bool, jitify: bool | None) -> None:
+    if translate_cucomplex:
+        raise ValueError(
+            "the simulator has no translate_cucomplex: leave it out, and #include <cuComplex.h> "
+            "works as it is"
+        )
+    if jitify:
+        raise ValueError(
+            "the simulator has no jitify: leave it out, and cuda/std/... takes the place of the "
+            "host's headers"
+        )
 
 
 def _extent(what: str, given: tuple[int, ...]) -> tuple[int, int, int]:
@@ -402,7 +413,7 @@ def _argument(kernel: str, position: int, value: Any) -> Any:
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
             raise OverflowError(f"argument {position} of {kernel} does not fit into 64 bits.")
-        return np.uint64(value) if value >= 2**63 else np.int64(value)
+        return value
     if isinstance(value, float):
         return np.float64(value)
     if isinstance(value, complex):

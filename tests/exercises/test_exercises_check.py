@@ -69,6 +69,10 @@ NONSENSE = {
     "a wild pointer": (
         edited((STORE, "    *(float*)(8ull * col) = sum;\n")), "right", "address",
     ),
+    "added and not stored": (
+        edited(("S[(size_t)row * N + col] = ", "atomicAdd(&S[(size_t)row * N + col], "),
+               ("sqrtf((float)d);", "sqrtf((float)d));")), "right", "store the result with =",
+    ),
     "nothing written": (edited((STORE, "")), "right", "never written"),
     "too much shared memory": (
         edited(("    int row = 0;", "    __shared__ float s[99999];\n    int row = 0;"),

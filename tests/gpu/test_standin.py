@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -427,7 +428,11 @@ def test_there_is_no_time_without_a_gpu():
         standin.cuda.get_elapsed_time(standin.cuda.Event(), standin.cuda.Event())
 
 
-def test_a_type_that_numpy_does_not_know_is_named_with_what_serves():
+def test_a_type_that_numpy_does_not_know_is_named_with_what_serves(monkeypatch):
+    def refuse(name):  # as NumPy does where nothing has taught it the type
+        raise TypeError(f"data type {name!r} not understood")
+
+    monkeypatch.setattr(standin, "_np", SimpleNamespace(dtype=refuse))
     with pytest.raises(TypeError, match=r"keep the 16 bits in cp\.uint16"):
         standin.dtype("bfloat16")
     with pytest.raises(AttributeError, match=r"keep the 8 bits in cp\.uint8"):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..errors import SimulatorError
+from .advice import NO_FILE, UNDEFINED, hint_of
 from .source_text import includes, numbered_lines
 
 _DIAGNOSTIC = re.compile(
@@ -19,86 +20,14 @@ _NO_PLACE = re.compile(
 _CONSEQUENCE = re.compile(
     r'"__global__" does not apply here|namespace scope variable|incomplete type "void"'
 )
-_NO_FILE = re.compile(r'(?:cannot|could not) open source file "([^"]*)"')
-_UNDEFINED = re.compile(
-    r'identifier "([^"]*)" is undefined|namespace "std" has no member "([^"]*)"'
-)
 _LOG_LINES_SHOWN = 60
 
-_SAME_ON_GPU = "NVRTC compiles without the host's headers, on a GPU as well"
-
-_INSTEAD_OF_NAME = {
-    "INFINITY": "__int_as_float(0x7f800000)",
-    "HUGE_VALF": "__int_as_float(0x7f800000)",
-    "NAN": "__int_as_float(0x7fffffff)",
-    "FLT_MAX": "3.402823466e+38f",
-    "FLT_MIN": "1.175494351e-38f",
-    "FLT_EPSILON": "1.192092896e-07f",
-    "DBL_MAX": "1.7976931348623157e+308",
-    "DBL_MIN": "2.2250738585072014e-308",
-    "DBL_EPSILON": "2.2204460492503131e-16",
-    "INT_MAX": "2147483647",
-    "INT_MIN": "(-2147483647 - 1)",
-    "UINT_MAX": "0xffffffffu",
-    "LLONG_MAX": "9223372036854775807ll",
-    "M_PI": "3.14159265358979f",
-    "M_LOG2E": "1.44269504088896f",
-    "int8_t": "signed char",
-    "uint8_t": "unsigned char",
-    "int16_t": "short",
-    "uint16_t": "unsigned short",
-    "int32_t": "int",
-    "uint32_t": "unsigned int",
-    "int64_t": "long long",
-    "uint64_t": "unsigned long long",
-    "intptr_t": "long long",
-    "uintptr_t": "size_t",
-    "uint": "unsigned int",
-}
-_HEADER_OF_NAME = {
-    **dict.fromkeys(
-        ("half", "half2", "__half", "__half2", "__float2half", "__half2float"), "cuda_fp16.h"
-    ),
-    **dict.fromkeys(
-        ("nv_bfloat16", "nv_bfloat162", "__nv_bfloat16", "__nv_bfloat162", "__float2bfloat16"),
-        "cuda_bf16.h",
-    ),
-    **dict.fromkeys(("nvcuda", "wmma"), "mma.h"),
-}
-_TYPES = "unsigned int for uint32_t, unsigned char for uint8_t, long long for int64_t"
-_LIMITS = "3.402823466e+38f for FLT_MAX, __int_as_float(0x7f800000) for INFINITY"
-_BUILT_IN = "{} without any header, so leave the #include out"
-_INSTEAD_OF_HEADER = {
-    "stdint": f"leave the #include out and write {_TYPES}",
-    "math": _BUILT_IN.format("expf, sqrtf, fmaxf and the other functions are there"),
-    "float": f"leave the #include out and write {_LIMITS}",
-    "limits": f"leave the #include out and write {_LIMITS}, 2147483647 for INT_MAX",
-    "assert": _BUILT_IN.format("assert() is there"),
-    "stdio": _BUILT_IN.format("printf() is there"),
-    "stddef": _BUILT_IN.format("size_t is there"),
-    "stdlib": "it belongs to host code, so leave the #include out",
-    "string": "it belongs to host code, so leave the #include out",
-    "cuda": "it belongs to host code, and kernels need no header for CUDA itself: leave it out",
-    "cooperative_groups": "it comes with the package nvidia-cuda-cccl, which `make lab` installs",
-}
 _INSTEAD_OF_OPTION = {
     "-O": "device code is optimised fully anyway, so leave it out",
     "--optimize": "device code is optimised fully anyway, so leave it out",
     "-Wall": "leave it out; NVRTC's warnings are on",
     "-Xcompiler": "there is no host compiler, so leave it out",
     "-std": "write it in one piece, such as -std=c++17",
-}
-
-
-_HINTS = {
-    "unrecognized preprocessing directive": "A comment starts with //; # starts a directive such "
-    "as #include.",
-    'operand of "*" must be a pointer': "If a power is meant, C has no ** for it: write powf(x, y) "
-    "or x * x.",
-    "must have pointer-to-object type": "A pointer takes one index: element (row, i) of an array "
-    "whose rows have d elements is [row * d + i].",
-    'class "uint3" has no member': "The members of threadIdx and blockIdx are x, y and z.",
-    'class "dim3" has no member': "The members of blockDim and gridDim are x, y and z.",
 }
 
 
@@ -160,12 +89,12 @@ def _first_error(log: str, source: str, filename: str) -> SimulatorError:
         return SimulatorError("compile", f"{filename}: {_end(text)}")
     first = _at_own_include(_cause(errors), source, filename)
     where = "" if first.file is None else f"{first.file}:{first.line}: "
-    hint = hint_of(first.message)
+    excerpt = first.excerpt or _own_line(first, source, filename)
+    hint = hint_of(first.message, source, excerpt[0] if excerpt else "")
     sentence = f"{where or filename + ': '}error: {_end(first.message)}" + (
         f" {hint}" if hint else ""
     )
     parts = [sentence]
-    excerpt = first.excerpt or _own_line(first, source, filename)
     if excerpt:
         code, caret = excerpt
         number = str(first.line)
@@ -196,42 +125,13 @@ def option_error(log: str, filename: str, options: tuple[str, ...]) -> Simulator
     return SimulatorError("compile", message)
 
 
-def hint_of(message: str) -> str:
-    """Say what to write instead of a name or header that NVRTC does not have, or ''."""
-    undefined = _UNDEFINED.search(message)
-    if undefined:
-        name = undefined[1] or undefined[2]
-        if undefined[2]:
-            return f"{_SAME_ON_GPU}: there is no C++ standard library; drop std:: or write it out."
-        if name in _INSTEAD_OF_NAME:
-            return f"{_SAME_ON_GPU}: write {_INSTEAD_OF_NAME[name]} instead."
-        if name in _HEADER_OF_NAME:
-            return f"It comes with #include <{_HEADER_OF_NAME[name]}>."
-    missing = _NO_FILE.search(message)
-    if missing:
-        header = missing[1]
-        stem = re.sub(r"\.h$", "", header)
-        stem = stem if stem in _INSTEAD_OF_HEADER else re.sub(r"^c(?=[a-z])", "", stem)
-        if stem in _INSTEAD_OF_HEADER:
-            return f"{_SAME_ON_GPU}: {_INSTEAD_OF_HEADER[stem]}."
-        if "." not in header:
-            return f"{_SAME_ON_GPU}, so the C++ standard library is not there."
-        return "No folder given with -I holds it."
-    for part, hint in _HINTS.items():
-        if part in message:
-            return hint
-    if "without execution space annotations" in message:
-        return "Write __device__ in front of the function."
-    return ""
-
-
 def _cause(errors: list[Diagnostic]) -> Diagnostic:
     """Return the first error, or the unknown name on its line that it comes from."""
     first = errors[0]
     if _CONSEQUENCE.search(first.message):
         for error in errors:
             same_line = (error.file, error.line) == (first.file, first.line)
-            if same_line and _UNDEFINED.search(error.message):
+            if same_line and UNDEFINED.search(error.message):
                 return error
     return first
 
@@ -239,16 +139,21 @@ def _cause(errors: list[Diagnostic]) -> Diagnostic:
 def _at_own_include(error: Diagnostic, source: str, filename: str) -> Diagnostic:
     """Move "cannot open X", met inside a toolkit header, to the source's own `#include`.
 
-    `#include <cuda.h>` fails for want of <stdlib.h>, deep in a file that nobody here wrote.
+    `#include <cuda.h>` fails for want of <stdlib.h>, deep in a file that nobody here wrote; and
+    what fails in thrust in any other way is no fault of the source's either.
     """
-    if error.file in (None, filename) or not _NO_FILE.search(error.message):
+    if error.file in (None, filename):
+        return error
+    if not NO_FILE.search(error.message) and not error.file.startswith("thrust/"):
         return error
     stem = error.file.split("/")[0].removesuffix(".h")
     lines = numbered_lines(source, filename)
     for include in includes(source):
-        if include.name.removesuffix(".h") == stem and not include.quoted:
+        if include.name.split("/")[0].removesuffix(".h") == stem and not include.quoted:
             file, line, text = lines[source.count("\n", 0, include.start)]
             message = f'cannot open source file "{include.name}"'
+            if not NO_FILE.search(error.message):
+                message = f'source file "{include.name}" does not compile'
             caret = " " * max(text.find(include.name), 0) + "^"
             return Diagnostic(file, line, "error", message, (text, caret))
     return error

@@ -32,6 +32,7 @@ _DEFAULTS = {  # with the options that stand in their place
     f"-arch={DEFAULT_ARCHITECTURE}": ("arch", "gpu-architecture"),
     "-std=c++17": ("std",),
     "-ftz=true": ("ftz", "use_fast_math"),
+    "-default-device": ("default-device", "device-as-default-execution-space"),
     "-lineinfo": ("lineinfo", "generate-line-info", "G", "device-debug"),
 }
 _ARCHITECTURE = ("-arch", "--gpu-architecture")
@@ -91,9 +92,10 @@ def compile_ptx(
 ) -> Compiled:
     """Compile CUDA C to PTX for compute capability 9.0, with a `.loc` for every line.
 
-    As under CuPy, `-std=c++17` and `-ftz=true` are added unless `options` say otherwise, and
-    there are no host headers. `-arch=sm_XY` asks for the PTX of that architecture. The same
-    source, options, compiler and included texts are compiled once.
+    As under CuPy, `-std=c++17`, `-ftz=true` and `-default-device` (a function without __device__
+    is compiled all the same) are added unless `options` say otherwise, and there are no host
+    headers. `-arch=sm_XY` asks for the PTX of that architecture. The same source, options, compiler
+    and included texts are compiled once.
 
     Args:
         code: the source text.

@@ -21,6 +21,8 @@ from .source_text import main_file
 # temporary folder, where there are none; a folder that cannot exist gives the same.
 _NOWHERE = "/source-given-as-text/"
 _NAMES = "// names: "
+# What CuPy has in its own folder of headers, by the names that sources include.
+_OWN_HEADERS = {"cupy/complex.cuh": Path(__file__).with_name("complex.cuh")}
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,13 @@ class NvrtcProvider:
         folders = [*request.include_dirs, *toolkit_include_dirs()]
         options = [*request.options, *(f"-I{folder}" for folder in folders)]
         name = (_NOWHERE + request.filename).encode()
-        status, program = nvrtc.nvrtcCreateProgram(request.source.encode(), name, 0, [], [])
+        status, program = nvrtc.nvrtcCreateProgram(
+            request.source.encode(),
+            name,
+            len(_OWN_HEADERS),
+            [file.read_bytes() for file in _OWN_HEADERS.values()],
+            [header.encode() for header in _OWN_HEADERS],
+        )
         _require(nvrtc, status, request.filename)
         try:
             for expression in request.name_expressions:

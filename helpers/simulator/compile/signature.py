@@ -98,7 +98,7 @@ def signature(
         macros: what `-D` options define, such as `{"ELEMENT": "half"}`.
     """
     names = _Names(source, macros or {})
-    texts = _split(parameters)
+    texts = _split(parameters.replace("\\\n", " "))  # a line may go on in the next
     if [t.strip() for t in texts] in ([""], ["void"]):
         return ()
     return tuple(_argument(text, index, names) for index, text in enumerate(texts))

@@ -136,6 +136,13 @@ class Branching:
             return block + 1
         callee = S.functions.get(name)
         if callee is None:
+            if "cudaCDP" in name or name.startswith("cudaLaunchDevice"):
+                raise SimulatorError(
+                    "unsupported",
+                    f"line {end.line}: a kernel cannot launch kernels here: launch them from "
+                    "Python, one after the other.",
+                    end.line,
+                )
             raise end.unsupported(f"does not have the device function {plain_name(name)}")
         passed = {}
         for param, argument in zip(callee.function.params, arguments, strict=True):

@@ -50,6 +50,24 @@ class Imm:
     bits_size: int = 0
 
 
+_TEXTURES = (
+    "textures and surfaces: pass the array itself, and clamp or wrap the index in the kernel"
+)
+CLUSTERS = (
+    "clusters of blocks: let every block work alone, and share between blocks through global memory"
+)
+_LATER = "tensor memory, which GPUs after Hopper have: use mma.sync or wmma"
+# What the simulator has not: by the start of an instruction's name, and what to do without.
+IDEAS = {
+    **dict.fromkeys(("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq."), _TEXTURES),
+    **dict.fromkeys(("mapa.", "getctarank.", "st.async", "red.async"), CLUSTERS),
+    "wgmma.": "products of a whole warpgroup: use those of a warp, mma.sync or wmma",
+    "tcgen05.": _LATER,
+    "multimem.": "memory of several GPUs: there is one",
+    "alloca.": "arrays whose size is known only when the kernel runs: fix it, or use malloc()",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Special:
     """A special register such as %tid.x."""
@@ -129,13 +147,15 @@ class Instruction:
         return dtype
 
     def unsupported(self, why: str) -> SimulatorError:
-        """The error for something that the simulator cannot execute."""
-        return SimulatorError(
-            "unsupported",
-            f"line {self.line}: the simulator {why}: `{self.text}`; run this kernel on a GPU, or "
-            "write the line another way.",
-            self.line,
-        )
+        """The error for something that the simulator cannot execute.
+
+        It names the idea where that is a known one, and the instruction where it is not.
+        """
+        idea = next((told for start, told in IDEAS.items() if self.name.startswith(start)), "")
+        what = f"has no {idea}." if idea else (
+            f"{why}: `{self.text}`; run this kernel on a GPU, or write the line another way."
+        )  # fmt: skip
+        return SimulatorError("unsupported", f"line {self.line}: the simulator {what}", self.line)
 
 
 @dataclass(slots=True)

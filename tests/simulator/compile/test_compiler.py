@@ -263,7 +263,13 @@ def test_what_cupy_does_not_have_fails_here_too_and_the_advice_compiles(name, in
         ("stdio.h", "printf() is there"),
         ("cuda.h", "leave it out"),
         ("stdlib.h", "host code"),
-        ("vector", "the C++ standard library is not there"),
+        ("vector", "host code"),
+        ("iostream", "host code"),
+        ("ranges", "the C++ standard library is not there"),
+        ("type_traits", "write #include <cuda/std/type_traits>"),
+        ("curand_kernel.h", "nvidia-curand"),
+        ("helper_cuda.h", "host code"),
+        ("texture_fetch_functions.h", "no textures"),
         ("nothing.cuh", "No folder given with -I holds it"),
     ],
 )
@@ -273,6 +279,49 @@ def test_headers_that_cupy_does_not_find_fail_here_too(header, advice):
     assert advice in first_line(error)
     assert error.line == 2
     assert f"\n  2 | #include <{header}>\n" in str(error)
+
+
+PROGRAM = """{}__global__ void k(int* o) {{ o[0] = 1; }}
+int main() {{ int* d; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaDeviceSynchronize(); }}
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAM.format("#include <cstdio>\n"),
+        PROGRAM.format("#include <cuda_runtime.h>\n"),
+        PROGRAM.format("").replace("cudaMalloc(&d, 4);", ""),
+        PROGRAM.format("").replace("int main", "__device__ int main"),
+        PROGRAM.format("").replace("cudaMalloc", "std::cout << 1; cudaMalloc"),
+    ],
+)
+def test_of_a_whole_program_only_the_kernels_are_wanted(program):
+    assert "leave out main(), the #includes of the CPU's side" in first_line(refusal(program))
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("a[0] = __shfl_down(1, 1);", "__shfl_down_sync(0xffffffff, ...) for all."),
+        ("cudaMemcpy(a, a, 4, cudaMemcpyDeviceToDevice);", "copies with an assignment"),
+        ("k<<<1, 1>>>(a);", "A kernel cannot launch kernels here: launch them from Python"),
+        ("wmma::fill_fragment(a, 1);", "It comes with #include <mma.h>."),
+    ],
+)
+def test_what_belongs_elsewhere_is_told_with_a_way_out(body, advice):
+    error = refusal(f'extern "C" __global__ void k(float* a) {{ {body} }}')
+    assert advice in first_line(error)
+
+
+def test_a_function_without_device_compiles_as_under_cupy():
+    code = 'float twice(float x) { return x + x; }\nextern "C" __global__ void k(float* a)'
+    compile_ptx(code + " { a[0] = twice(a[1]); }")
+
+
+def test_an_algorithm_of_thrust_is_refused_by_its_include():
+    error = refusal('#include <thrust/sort.h>\nextern "C" __global__ void k(float* a) {}')
+    assert error.line == 1 and "so most of thrust is not there" in first_line(error)
 
 
 def test_a_type_of_a_toolkit_header_names_the_header():

@@ -1,0 +1,49 @@
+"""What the simulator does not have is refused by its idea, with what to do without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import simulator
+from helpers.simulator.errors import SimulatorError
+
+CLUSTER = """
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(int* o) {
+    auto cluster = cooperative_groups::this_cluster();
+    __shared__ int s[4];
+    WHAT
+}
+"""
+TEXTURE = 'extern "C" __global__ void k(int* o) { o[0] = (int)tex1Dfetch<float>(0ull, 1); }'
+CHILD = """
+__global__ void child(int* o) { o[0] = 1; }
+extern "C" __global__ void k(int* o) { child<<<1, 1>>>(o); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "idea"),
+    [
+        (TEXTURE, (), "has no textures and surfaces: pass the array itself"),
+        (CHILD, ("-rdc=true",), "a kernel cannot launch kernels here: launch them from Python"),
+        (CLUSTER.replace("WHAT", "cluster.sync();"), (), "has no clusters of blocks: let every"),
+        (CLUSTER.replace("WHAT", "o[0] = cluster.block_rank();"), (), "has no clusters of blocks"),
+        (CLUSTER.replace("WHAT", "*cluster.map_shared_rank(s, 1) = 2;"), (), "has no clusters"),
+    ],
+)
+def test_the_idea_is_named_and_no_instruction(code, options, idea):
+    with pytest.raises(SimulatorError) as error:
+        simulator.launch(code, "k", (2,), (32,), (np.zeros(4, np.int32),), options=options)
+    assert error.value.kind == "unsupported"
+    assert idea in str(error.value) and "`" not in str(error.value)
+
+
+def test_blocks_of_a_cluster_that_do_not_meet_run():
+    o = np.zeros(4, np.int32)
+    code = CLUSTER.replace("WHAT", "o[blockIdx.x] = 7;")
+    simulator.launch(code, "k", (4,), (1,), (o,))
+    assert o.tolist() == [7, 7, 7, 7]
+    with pytest.raises(SimulatorError, match="the grid has 3 blocks, which is no multiple of the"):
+        simulator.launch(code, "k", (3,), (1,), (o,))
