@@ -119,9 +119,10 @@ def execute(
     try:
         client.execute()
     except CellExecutionError as error:
-        raise _failed(
-            notebook, progress.running, name, f"{error.ename}: {_plain(error.evalue)}"
-        ) from error
+        said = f"{error.ename}: {error.evalue}"
+        if error.ename == "NoneType":  # of what cannot be shown only the traceback tells
+            said = error.traceback.strip().split("\n")[-1]
+        raise _failed(notebook, progress.running, name, _plain(said)) from error
     except CellTimeoutError as error:
         raise _failed(
             notebook, progress.running, name, f"it took longer than {timeout} s"

@@ -506,6 +506,14 @@ def test_an_error_inside_a_widget_stops_an_export_too():
         execute(notebook(markdown("# T"), code(source)), "n.ipynb", build.Path("."))
 
 
+def test_what_cannot_be_shown_is_told_with_its_own_error(tmp_path):
+    """IPython tells of an image that is not there in the traceback alone."""
+    source = "from IPython.display import Image\nImage('missing.png')"
+    bad = new_notebook(cells=[new_code_cell(source)])
+    with pytest.raises(ExportError, match=r"cell 1 .*FileNotFoundError: .*'missing.png'"):
+        execute(bad, "n.ipynb", tmp_path)
+
+
 def test_a_formula_that_fails_shows_its_source_and_names_its_cell(tmp_path):
     made = taken_apart(tmp_path, markdown("# T"), markdown(r"$\frac{a$", "-"))
     assert r'<code class="maths-source">\frac{a</code>' in made.slides[0].blocks[0]
