@@ -38,7 +38,9 @@ def __getattr__(name: str):
     return getattr(module, member) if member else module
 
 
-if "IPython" in sys.modules:  # a notebook shows errors as panels, whichever room it imports
-    from .panels.notebook import install
+if "IPython" in sys.modules:  # a notebook, whichever room it imports
+    from .gpu import import_cupy
+    from .panels import notebook as _panels
 
-    install()
+    _panels.install()  # shows errors as panels
+    import_cupy.install()
