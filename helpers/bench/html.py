@@ -166,7 +166,8 @@ def summary(data: Mapping[str, Any]) -> Markup:
 def source(kernel: Mapping[str, Any]) -> str:
     """The kernel's lines with the counters of each, and those of the functions that it calls."""
     by_line = {int(line): counts for line, counts in kernel["by_line"].items()}
-    report = SimpleNamespace(by_line=by_line, counters=dict.fromkeys(COUNTERS, 0))
+    marks = {int(line): sentence for line, sentence in kernel.get("marks", {}).items()}
+    report = SimpleNamespace(by_line=by_line, counters=dict.fromkeys(COUNTERS, 0), marks=marks)
     details = [settings_text(kernel["values"])] if kernel["values"] else []
     details += [f"grid {_shape(kernel['grid'])}", f"block {_shape(kernel['block'])}"]
     details += [f"{kernel['shared']:,} bytes shared"] if kernel["shared"] else []

@@ -29,6 +29,7 @@ class KernelRun:
         segments: first and last lines to show: the kernel, and functions that it calls.
         totals: counters that are not zero.
         by_line: the same by line of the file.
+        marks: a sentence for each line whose counters are not a GPU's.
         checks: of the arrays that it writes.
         milliseconds: of one launch on the GPU, at the size for times.
         mark: a line at fault.
@@ -44,6 +45,7 @@ class KernelRun:
     segments: tuple[tuple[int, int], ...]
     totals: dict[str, int] = field(default_factory=dict, repr=False)
     by_line: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
+    marks: dict[int, str] = field(default_factory=dict, repr=False)
     checks: tuple[Check, ...] = ()
     milliseconds: float | None = None
     mark: int | None = None

@@ -104,6 +104,7 @@ class _Run:
                         for line, counts in report.by_line.items()
                         if line is not None
                     },
+                    marks=report.marks,
                     segments=_segments(kernel, report.by_line),
                     checks=tuple(_checks(problem, launch, prepared.arrays)),
                 )

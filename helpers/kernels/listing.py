@@ -44,12 +44,14 @@ class Listing(Shows):
         detail: the parameters.
         columns: names of the counters shown.
         lines: the lines shown, in order; where numbers are left out, a gap shows.
+        notes: (number, sentence) of lines whose counts are not a GPU's.
     """
 
     title: str
     detail: str
     columns: tuple[str, ...]
     lines: tuple[Line, ...]
+    notes: tuple[tuple[int, str], ...] = ()
 
     @property
     def sums(self) -> tuple[int | float, ...]:
@@ -100,6 +102,7 @@ class Listing(Shows):
             rows.append(row(gutter, text, values))
         if self.columns:
             rows.append(row("", "sum of these lines", sums))
+        rows += [f"line {number}: {sentence}" for number, sentence in self.notes]
         return "\n".join(rows)
 
 
@@ -122,7 +125,8 @@ def listing(
         title: what stands above it.
         detail: more of that, less prominent.
         marked: numbers of the lines to mark.
-        report: has `by_line[number][counter]` and `counters`, as the simulator's reports do.
+        report: has `by_line[number][counter]` and `counters`, as the simulator's reports do, and
+            may have `marks`, a sentence for each line whose counts are not a GPU's.
         columns: names of counters to show; those usual for memory that occur, if None.
 
     Raises:
@@ -157,7 +161,9 @@ def listing(
         )
         for number in numbers
     )
-    return Listing(title, detail, columns, lines)
+    marks = getattr(report, "marks", {}) if columns else {}
+    notes = tuple((number, marks[number]) for number in numbers if number in marks)
+    return Listing(title, detail, columns, lines, notes)
 
 
 def _number(count: int | float) -> str:

@@ -16,6 +16,7 @@ from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
 from .findings import Finding
+from .marks import not_counted
 from .shared_names import element_size
 
 # The counters that Nsight Compute has too come first, under the names of its metrics in
@@ -103,7 +104,10 @@ class BlockAccess(NamedTuple):
 
 
 class Report:
-    """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
+    """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen.
+
+    `marks` has a sentence for each line whose counters are not those of a GPU.
+    """
 
     def __init__(self, compiled, run, grid, block, arguments):
         self.entry = run.entry
@@ -117,6 +121,7 @@ class Report:
         self._run = run
         self.by_line: dict[int, dict[str, int]] = {}
         self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
+        self.marks: dict[int, str] = {}
         if run.counting:
             self._add_up()
 
@@ -144,6 +149,10 @@ class Report:
             for name, value in counts.items():
                 line[name] = line.get(name, 0) + value
         self.by_line = {n: lines[n] for n in sorted(lines, key=lambda n: n or 0)}
+        prepared = self._run.prepared
+        functions = [code.function for code in prepared.codes.values()]
+        marks = not_counted(prepared.module, functions)
+        self.marks = {line: told for line, told in marks.items() if line in self.by_line}
         for counts in self.by_line.values():
             for name, value in counts.items():
                 self.counters[name] = self.counters.get(name, 0) + value

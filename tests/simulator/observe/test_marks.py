@@ -1,0 +1,71 @@
+"""Lines whose counters are not a GPU's are marked, and no line of the course's kernels is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers import simulator
+from helpers.kernels.listing import listing
+from helpers.simulator.compile.compiler import compile_ptx
+from helpers.simulator.machine.run import prepare
+from helpers.simulator.observe import marks
+
+COURSE = Path(__file__).resolve().parents[3] / "kernels"
+
+KERNELS = {
+    marks.HALVES: """
+#include <cuda_fp16.h>
+extern "C" __global__ void k(int* o) { __shared__ half s[2]; s[threadIdx.x & 1] = 0;
+    atomicAdd(&s[0], __float2half(1)); //!
+    o[0] = __half2float(s[0]); }""",
+    marks.PRINTF: """
+extern "C" __global__ void k(int* o) {
+    printf("x"); //!
+    o[0] = 1; }""",
+    marks.HEAP: """
+extern "C" __global__ void k(int* o) {
+    int* p = (int*)malloc(8); //!
+    o[0] = p != 0; }""",
+    marks.POINTER: """
+typedef int (*Function)(int);
+__device__ __noinline__ int one(int x) { return x + 1; }
+__device__ __noinline__ int two(int x) { return x * 2; }
+__device__ Function table[2] = {one, two};
+extern "C" __global__ void k(int* o) {
+    o[0] = table[o[1]](3); //!
+}""",
+    marks.RECURSION: """
+__device__ int fib(int n) {
+    return n < 2 ? n : fib(n - 1) + fib(n - 2); //!
+}
+extern "C" __global__ void k(int* o) { o[0] = fib(5); }""",
+}
+
+
+@pytest.mark.parametrize("told", KERNELS)
+def test_the_line_is_marked_and_its_listing_says_so(told, capsys):
+    code = KERNELS[told]
+    report = simulator.launch(code, "k", (1,), (1,), (np.zeros(4, np.int32),), count=True)
+    rows = code.split("\n")
+    at = next(n for n, row in enumerate(rows, 1) if "//!" in row)
+    assert at in report.marks and set(report.marks.values()) == {told}
+    assert told is marks.RECURSION or list(report.marks) == [at]
+    shown = listing(code, 1, len(rows), title="k", report=report, columns=("instructions",))
+    assert f"line {at}: {told}" in repr(shown)
+    assert f"Line {at}: {told}" in shown.html().replace("&#39;", "'")
+
+
+def test_atomics_of_32_bits_are_counted():
+    code = 'extern "C" __global__ void k(int* o) { atomicAdd(o, 1); }'
+    report = simulator.launch(code, "k", (1,), (1,), (np.zeros(4, np.int32),), count=True)
+    assert report.marks == {}
+
+
+@pytest.mark.parametrize("file", sorted(COURSE.glob("*.cu")), ids=lambda file: file.stem)
+def test_no_kernel_of_the_course_is_marked(file):
+    compiled = compile_ptx(file.read_text(), include_dirs=[COURSE / "include"])
+    module = prepare(compiled).module
+    assert marks.not_counted(module, module.functions.values()) == {}
