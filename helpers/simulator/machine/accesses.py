@@ -7,6 +7,8 @@ import numpy as np
 from ..errors import SimulatorError
 from ..isa import atomics
 from ..ptx.syntax import Imm, Instruction, Reg, Sym, items_of
+from .asynchronous.bulk_copies import bulk_step
+from .asynchronous.mbarrier_steps import copies_arrive_step
 from .elements import (
     active_mask,
     buffer_pieces,
@@ -160,15 +162,22 @@ def atomic_step(i: Instruction, code):
 
 
 def copy_step(i: Instruction, code):
-    """cp.async and its groups ("Data Movement: Non-bulk copy"). A copy is visible at once."""
-    if "bulk" in i.modifiers or "reduce" in i.modifiers or "async" not in i.modifiers:
-        raise i.unsupported("does not have bulk copies (TMA)")
+    """cp.async, its groups and its mbarriers; bulk copies."""
+    if "bulk" in i.modifiers:
+        return bulk_step(i)
+    if "async" not in i.modifiers:
+        raise i.unsupported(f"does not know the instruction {i.name}")
     if "commit_group" in i.modifiers:
         return lambda S, R: S.sanitizer.commit(S) if S.sanitizer is not None else None
     if {"wait_group", "wait_all"} & set(i.modifiers):
         return _wait_step(i)
     if "mbarrier" in i.modifiers:
-        raise i.unsupported("does not have mbarriers")
+        return copies_arrive_step(i)
+    return _copy_step(i)
+
+
+def _copy_step(i: Instruction):
+    """cp.async ("Data Movement: Non-bulk copy"). A copy is visible at once."""
     destination, source, size = i.operands[:3]
     if not isinstance(size, Imm) or size.value not in (4, 8, 16):
         raise i.unsupported("copies 4, 8 or 16 bytes at a time")

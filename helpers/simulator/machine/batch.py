@@ -45,6 +45,7 @@ class Batch:
         self.order = run.order
         self.exited = False
         self.arrived: list = []
+        self.timed_out = (-1, 0)  # (writes, how often in turn) when time limits ran out
         self._lanes_of: tuple = (None, None)
         self._numbers_of: tuple = (None, (layout.warps * layout.nblocks,
                                           layout.nthreads * layout.nblocks))  # fmt: skip

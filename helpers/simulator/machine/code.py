@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx.program import WARP_SYNCS, Graph, ends_block
+from ..ptx.program import Graph, ends_block, suspends
 from ..ptx.syntax import Instruction
+from .asynchronous.mbarrier_steps import suspended
 from .loops import counted_loops, deciding_registers
 from .operands import BOOL, blank_register, getter
 from .rounds import Foldable, foldable
@@ -61,12 +62,18 @@ class Code:
             self.guards.append(getter(end, guard, BOOL) if guard is not None else None)
 
     def _meeting(self, block):
-        """For a block that starts with a warp-wide instruction: its getter of the named lanes."""
+        """For a block that starts where threads wait: a getter, and the instruction.
+
+        What is got are the lanes that a warp-wide instruction names, or the threads for which an
+        mbarrier's phase is not complete (None: nobody).
+        """
         if block.start == block.end:
             return None
         i = self.function.instructions[block.start]
-        if i.opcode not in WARP_SYNCS or "sync" not in i.modifiers:
+        if not suspends(i):
             return None
+        if i.opcode == "mbarrier":
+            return suspended(i), i
         if i.opcode in ("shfl", "vote", "match", "redux", "elect") and i.operands:
             return getter(i, i.operands[-1], np.dtype(np.uint32)), i
         everyone = np.full(1, 0xFFFFFFFF, np.uint32)
@@ -89,7 +96,7 @@ class Code:
         low, high = min(first, last), max(first, last)
         blocks = self.graph.blocks
         return any(
-            i.opcode in ("atom", "call")
+            i.opcode in ("atom", "call", "mbarrier")
             or (i.opcode == "ld" and not POLLING.isdisjoint(i.modifiers))
             for i in self.function.instructions[blocks[low].start : blocks[high].end]
         )

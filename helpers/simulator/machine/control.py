@@ -244,7 +244,7 @@ class Branching:
         S = self.S
         code = group.frame.code
         for parked in self.parked:
-            if parked.barrier == "warp" or parked.group.frame.code is not code:
+            if parked.barrier in ("warp", "phase") or parked.group.frame.code is not code:
                 continue
             if parked.count is not None:
                 continue  # it is not for all threads of the block

@@ -23,7 +23,7 @@ LARGEST_BODY = 49
 # Instructions that keep a loop from being unrolled: they synchronise, or hide a call.
 OBSTACLES = frozenset(
     "bar barrier shfl vote match redux activemask atom red call cp ldmatrix stmatrix movmatrix mma "
-    "wmma membar fence elect trap ret exit brx".split()
+    "wmma membar fence elect trap ret exit brx mbarrier".split()
 )
 WEIGHTS = {"mov": 0, "neg": 0, "rem": 20, "div": 20}
 
@@ -194,7 +194,7 @@ def _find_step(block, body, writers, left, right, compare, setp, test) -> Counte
 # what is called, and the carry flag. A `ld.param` reads what never changes.
 _UNDECIDED = frozenset(
     "ld ldu atom tex call shfl vote match redux activemask elect ldmatrix movmatrix mma wmma bar "
-    "barrier addc subc madc".split()
+    "barrier addc subc madc mbarrier".split()
 )
 
 

@@ -153,7 +153,7 @@ class Machine(Branching):
         block, before = group.block, -1
         rounds, watch = 0, None
         while True:
-            if meetings[block] is not None and self._waits_for_warp(group, code, block, R):
+            if meetings[block] is not None and self._waits(group, code, block, R):
                 return
             group.met = False
             first_round = S.counting and block != before and block in loops
@@ -178,16 +178,36 @@ class Machine(Branching):
                 self.groups.append(group)
                 return
 
-    def _waits_for_warp(self, group: Group, code: Code, block: int, R) -> bool:
-        """Park a group at a warp-wide instruction to which other lanes have yet to come."""
-        if group.mask is None or group.met:
+    def _waits(self, group: Group, code: Code, block: int, R) -> bool:
+        """Park a group at a warp-wide instruction to which other lanes have yet to come.
+
+        Or those of its threads for which the phase of an mbarrier has yet to complete.
+        """
+        if group.met:
             return False
-        members, i = code.meetings[block]
-        named = members(self.S, R)
+        get, i = code.meetings[block]
+        if i.opcode == "mbarrier":
+            return self._wait_for_phase(group, block, i, get, R)
+        if group.mask is None:
+            return False
+        named = get(self.S, R)
         if self._warps_complete(group, named):
             return False
         waits = Group(group.frame, block, group.mask, group.visited, met=True)
         self.parked.append(Parked(waits, "warp", None, i, block, named))
+        return True
+
+    def _wait_for_phase(self, group: Group, block: int, i, get, R) -> bool:
+        waiting = get(self.S, R)
+        if waiting is None:
+            return False
+        go = everyone(group.mask) & ~waiting
+        if not go.any():
+            waiting = group.mask
+        waits = Group(group.frame, block, waiting, group.visited, met=True)
+        self.parked.append(Parked(waits, "phase", None, i, block, still=get))
+        if go.any():
+            self.groups.append(Group(group.frame, block, go, group.visited, met=True))
         return True
 
     def _run_block(self, group: Group, code: Code, block: int, R) -> int | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..isa.instructions import operation
-from ..ptx.program import destination_count
+from ..ptx.program import destination_count, fences_device
 from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec
 from . import accesses, elements, warps
+from .asynchronous.mbarrier_steps import mbarrier_step
 from .elements import guard_getter
 from .matrix import matrix_steps, wmma_steps
 from .operands import BOOL, getter, guarded_putter, putter
@@ -30,7 +31,7 @@ def compile_step(i: Instruction, code) -> object:
     special = SPECIAL.get(i.opcode)
     if special is not None:
         return special(i, code)
-    if i.opcode in ("membar", "fence") and "cta" not in i.modifiers:
+    if fences_device(i):
         return lambda S, R: S.sanitizer.fence(S) if S.sanitizer is not None else None
     if i.opcode in IGNORED:
         return None
@@ -228,6 +229,7 @@ SPECIAL = {
     "atom": accesses.atomic_step,
     "red": accesses.atomic_step,
     "cp": accesses.copy_step,
+    "mbarrier": mbarrier_step,
     "cvta": _cvta,
     "isspacep": _isspacep,
     "mapa": _mapa,

@@ -8,13 +8,19 @@ import numpy as np
 
 from ..limits import LANES
 from ..ptx.syntax import Instruction
+from .asynchronous.mbarrier_steps import what_is_missing
 from .code import Group
 from .faults import everyone, fault
+
+_PATIENCE = 32  # times that a try_wait may run out of time with nothing else going on
 
 
 @dataclass(slots=True)
 class Parked:
-    """A group at a barrier: `group` stands behind it. `barrier` is its number, or "warp"."""
+    """A group at a barrier: `group` stands behind it. `barrier` is its number, or "warp".
+
+    Or "phase", for threads in front of a try_wait: `still` tells for whom it is not complete.
+    """
 
     group: Group
     barrier: int | str
@@ -25,6 +31,7 @@ class Parked:
     predicate: np.ndarray | None = None
     reduction: str | None = None
     put: object = None
+    still: object = None
 
 
 def _full(S, mask) -> np.ndarray:
@@ -49,7 +56,12 @@ def release(S, parked: list[Parked], spinning: list) -> list:
     freed: list = []
     for number in dict.fromkeys(p.barrier for p in parked):
         here = [p for p in parked if p.barrier == number]
-        open_ = _open_warps(S, here, alive) if number == "warp" else _open_blocks(S, here, alive)
+        if number == "phase":
+            open_ = _open_phases(S, here)
+        elif number == "warp":
+            open_ = _open_warps(S, here, alive)
+        else:
+            open_ = _open_blocks(S, here, alive)
         if not open_.any():
             continue
         for p in here:
@@ -74,14 +86,45 @@ def release(S, parked: list[Parked], spinning: list) -> list:
         if number != "warp":
             S.arrived = [a for a in S.arrived if a.barrier != number]
     if not freed and not spinning:
-        _deadlock(S, parked)
+        return _time_out(S, parked)
     return freed
+
+
+def _time_out(S, parked: list[Parked]) -> list:
+    """Nothing can go on: the time limits of try_waits run out. At last that is a deadlock."""
+    late = [p for p in parked if p.barrier == "phase"]
+    writes, times = S.timed_out
+    times = times + 1 if writes == S.writes else 0
+    S.timed_out = (S.writes, times)
+    if not late or times >= _PATIENCE:
+        _deadlock(S, sorted(late, key=lambda p: _lacks(S, p)[0]) or parked)
+    for p in late:
+        parked.remove(p)
+    return [p.group for p in late]
+
+
+def _lacks(S, p: Parked) -> tuple[int, str]:
+    S.mask, S.frame = p.group.mask, p.group.frame
+    return what_is_missing(S, p.instruction, p.group.frame.registers)
+
+
+def _open_phases(S, here: list[Parked]) -> np.ndarray:
+    """The threads for which the phase that they wait for is complete."""
+    open_ = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for p in here:
+        S.mask, S.frame = p.group.mask, p.group.frame
+        still = p.still(S, p.group.frame.registers)
+        mask = _full(S, p.group.mask)
+        open_ |= mask if still is None else mask & ~_full(S, still)
+    return open_
 
 
 def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
     passed = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
     for p in here:
         passed |= _full(S, p.group.mask) & open_
+    if number == "phase":
+        return
     if number == "warp":
         for p in here:
             bar = p.members is not None and p.instruction.opcode in ("bar", "barrier")
@@ -153,6 +196,13 @@ def _deadlock(S, parked: list[Parked]) -> None:
     line = first.instruction.line
     others = sorted({p.instruction.line for p in parked[1:] if p.instruction.line != line})
     elsewhere = f", while others wait at line {others[0]}" if others else ""
+    if first.barrier == "phase":
+        lacks = _lacks(S, first)[1]
+        raise fault(
+            S, line, "barrier", f"thread {thread} of block {block} waits for ever at an mbarrier, "
+            f"whose phase lacks {lacks}{elsewhere}: check the count of its initialisation, who "
+            "arrives, the bytes expected, and the parity that is waited for.",
+        )  # fmt: skip
     raise fault(
         S, line, "barrier", f"thread {thread} of block {block} waits at a barrier that some "
         f"threads of its block never reach{elsewhere}: every thread must pass the same barriers.",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 Known = dict[int, np.ndarray]  # by block: for each thread, the time before which all is known
-FENCES = frozenset(("membar", "fence"))
 RELEASES = frozenset(("release", "acq_rel", "sc"))
 
 

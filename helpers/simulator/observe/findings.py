@@ -41,6 +41,7 @@ class Findings:
         self.run = run
         self.findings: list[Finding] = []
         self._seen: set = set()
+        self.has_mbarriers = self.by_phases = False  # and whether copies arrive at them
         self._instructions = {
             i.serial: i
             for function in run.prepared.module.functions.values()
@@ -91,12 +92,19 @@ class Findings:
             mend = "let one thread do it"
         elif at is None:
             mend = "let one thread write, or give each thread a word of its own"
+        elif did == "initialised":
+            mend = "put __syncthreads() behind the initialisation, before anybody uses it"
         elif _counts(a, granule):
             mend = "use an atomic, such as atomicAdd: each thread reads, changes and writes it"
         elif other // LANES == mine // LANES and self.known is not None:
             mend = "put __syncwarp() or __syncthreads() between the two"
         elif S.layout.warps == 1 and S.mask is not None:
             mend = "put __syncwarp() between the two: both are in one warp, in a part of an if"
+        elif self.has_mbarriers:
+            mend = (
+                "let the other wait for a phase of an mbarrier at which the one arrives behind its "
+                "access, or put __syncthreads() between the two"
+            )
         else:
             mend = "put __syncthreads() between the two, where all threads of the block pass it"
         self._add(
@@ -145,15 +153,23 @@ class Findings:
             "put what only some are to do with its result under the if.",
         )  # fmt: skip
 
-    def _not_waited(self, S, i, a, copies, writer, does) -> None:
+    def _not_waited(self, S, i, a, copies, copier, does, fills=True) -> None:
         where = int(np.argmax(copies))
-        earlier = self._instructions[int(a.shadow.write_at[a.granule[where]])]
-        places = [self._place(S, int(writer[where])), self._place(S, int(a.first[where]))]
+        at = a.shadow.write_at if fills else a.shadow.read_at
+        earlier = self._instructions[int(at[a.granule[where]])]
+        places = [self._place(S, int(copier[where])), self._place(S, int(a.first[where]))]
         word = self._word(S, None, int(a.granule[where]))
+        copy = "cp.async.bulk" if "bulk" in earlier.modifiers else "cp.async"
+        wait = f"{copy}.wait_group" if fills else f"{copy}.wait_group.read"
+        mend = (
+            "let every thread that uses it wait first for the phase of the mbarrier that the copy "
+            "arrives at."
+            if fills and self.by_phases
+            else f"commit the group, wait for it ({wait}), then let the block meet at a barrier."
+        )
         self._add(
             "async", earlier, i, places,
             f"{self.run.entry}, line {i.line}: thread {places[1][1]} of block {places[1][0]} "
-            f"{does} {word} while the cp.async of line {earlier.line} that fills it may still be "
-            "under way: commit the group, wait for it (cp.async.wait_group), then let the "
-            "block meet at a barrier.",
+            f"{does} {word} while the {copy} of line {earlier.line} that "
+            f"{'fills' if fills else 'reads'} it may still be under way: {mend}",
         )  # fmt: skip

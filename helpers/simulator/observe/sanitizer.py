@@ -17,11 +17,12 @@ import numpy as np
 
 from ..limits import LANES
 from ..machine.faults import everyone
+from ..ptx.program import fences_device
 from ..ptx.syntax import TYPE_SIZES, Instruction
-from .fences import FENCES, RELEASES, Orders
+from .fences import RELEASES, Orders
 from .findings import Findings
+from .phases import ATOMIC, COPY, LANDED, PLAIN, Phases
 
-PLAIN, ATOMIC, COPY = 0, 1, 2
 _OWN = (..., np.arange(LANES), np.arange(LANES))  # what lanes know of themselves
 _STRONG = {"relaxed", "acquire", "release"}
 SHADOW_BYTES = 70  # that a Shadow has for each granule
@@ -61,11 +62,12 @@ class _Accessed:
     first: np.ndarray  # thread number
     last: np.ndarray  # another thread that makes the same access, or the same one
     epoch: np.ndarray
+    stamp: np.ndarray
     clock: np.ndarray
     each: int  # granules that one lane accesses
 
 
-class Sanitizer(Findings):
+class Sanitizer(Phases, Findings):
     """Follows one launch. `findings` holds each fault once per pair of instructions."""
 
     def __init__(self, run):
@@ -80,8 +82,10 @@ class Sanitizer(Findings):
                         sizes.append(TYPE_SIZES.get(i.modifiers[-1], 4))
                 if i.opcode == "wmma" and i.modifiers[-1] in ("s8", "u8"):
                     sizes.append(1)  # those that do not lie side by side are fetched one by one
-                fences |= i.opcode in FENCES and "cta" not in i.modifiers
-                fences |= not RELEASES.isdisjoint(i.modifiers)
+                self.has_mbarriers |= i.opcode == "mbarrier"
+                self.by_phases |= i.opcode == "cp" and any("mbarrier" in m for m in i.modifiers)
+                fences |= fences_device(i)
+                fences |= i.opcode != "mbarrier" and not RELEASES.isdisjoint(i.modifiers)
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
         self.has_fences, self.orders = fences, None
         self.granule = min([4, *sizes])
@@ -106,7 +110,8 @@ class Sanitizer(Findings):
         blocks = number.astype(np.int64).reshape(layout.block_index.shape)
         self.number = blocks * self.threads + layout.thread_index
         self.first_block = blocks
-        self.epoch = np.zeros(1, np.int32)
+        self.epoch = self.stamp = np.zeros(1, np.int32)
+        self.begin_phases(S)
         self.committed = np.zeros(1, np.int32)
         self.pending: list[tuple] = []
         self.known = None
@@ -127,18 +132,18 @@ class Sanitizer(Findings):
         if self.orders is not None:
             blocks, here = np.broadcast_arrays(self.first_block, S.layout.blocks_of(mask))
             self.orders.barrier(np.unique(blocks[here]))
-        if mask is None or (self.epoch.size == 1 and not arrived and self._all(S, mask)):
-            self.epoch = self.epoch + 1
-            if self.epoch.size > 1:
-                self.epoch = np.full(1, self.epoch.max(), np.int32)
+        if mask is None or (self.stamp.size == 1 and not arrived and self._all(S, mask)):
+            self.epoch = self.stamp = np.full(1, self.stamp.max() + 1, np.int32)
             return
         layout = S.layout
-        epoch, here = layout.rows(self.epoch), layout.rows(mask)
+        epoch, here = layout.rows(self.stamp), layout.rows(mask)
         both = here.copy()
         for other in arrived:
             both |= layout.rows(other)
         top = np.where(both, epoch, 0).max(axis=1, keepdims=True) + 1
-        self.epoch = np.where(here, top, epoch).astype(np.int32).reshape(layout.shape)
+        self.epoch = np.where(here, top, layout.rows(self.epoch)).astype(np.int32)
+        self.epoch = self.epoch.reshape(layout.shape)
+        self.stamp = np.where(here, top, epoch).astype(np.int32).reshape(layout.shape)
 
     def fence(self, S) -> None:
         """Threads passed a fence of the whole device."""
@@ -253,15 +258,17 @@ class Sanitizer(Findings):
         shadow, size, skip = self._shadow(region, elem)
         layout = S.layout
         clock = self._own_clock(S)
-        if compress and mask is None and self.epoch.size == 1 and self.known is None:
+        alike = self.epoch.size == self.stamp.size == 1
+        if compress and mask is None and alike and self.known is None:
             index = layout.lift(index)
             first, last = self._ends(layout, index.shape)
-            flat, epoch = index.reshape(-1), self.epoch
+            flat, epoch, stamp = index.reshape(-1), self.epoch, self.stamp
             first, last = first.reshape(-1), last.reshape(-1)
         else:
             keep = _named(layout, mask)
-            flat, first, epoch, clock = (
-                layout.flat(each)[keep] for each in (index, self.number, self.epoch, clock)
+            flat, first, epoch, stamp, clock = (
+                layout.flat(each)[keep]
+                for each in (index, self.number, self.epoch, self.stamp, clock)
             )
             last = first
         start = (flat.astype(np.int64) * elem + skip) // size
@@ -269,11 +276,11 @@ class Sanitizer(Findings):
         if granules > 1:
             start = (start[:, None] + np.arange(granules)).reshape(-1)
             first, last = np.repeat(first, granules), np.repeat(last, granules)
-            if epoch.size > 1:
-                epoch = np.repeat(epoch, granules)
-            if clock.size > 1:
-                clock = np.repeat(clock, granules)
-        return _Accessed(shadow, start.astype(np.intp), first, last, epoch, clock, granules)
+            epoch, stamp, clock = (
+                np.repeat(each, granules) if each.size > 1 else each
+                for each in (epoch, stamp, clock)
+            )
+        return _Accessed(shadow, start.astype(np.intp), first, last, epoch, stamp, clock, granules)
 
     def _ends(self, layout, shape) -> tuple[np.ndarray, np.ndarray]:
         """First and last thread that each element of a compressed array stands for."""
@@ -314,7 +321,12 @@ class Sanitizer(Findings):
         return bool(bad.any())
 
     def _check_copies(self, S, i, a: _Accessed, writer, does: str) -> None:
-        copies = a.shadow.write_kind[a.granule] == COPY
+        s, g = a.shadow, a.granule
+        kinds = s.write_kind[g]
+        if kinds.max(initial=PLAIN) < COPY:
+            return
+        copies = kinds == COPY
+        copies |= (kinds == LANDED) & (s.write_epoch[g] >= a.epoch)
         if copies.any():
             self._not_waited(S, i, a, copies, writer, does)
 
@@ -333,15 +345,16 @@ class Sanitizer(Findings):
         suspect = (epoch >= a.epoch) | (region is not None)
         if suspect.any():
             bad = (writer >= 0) & ((writer != a.first) | (a.first != a.last))
+            bad &= s.write_kind[g] != LANDED
             if kind == ATOMIC:
                 bad &= s.write_kind[g] != ATOMIC
             self._check_race(S, i, a, bad, region, writer, "reads", "wrote")
         self._check_copies(S, i, a, writer, "reads")
         old, old_epoch = s.reader[g], s.read_epoch[g]
-        keep = (old_epoch == a.epoch) & (old != a.first) & (old >= 0)
+        keep = (old_epoch == a.stamp) & (old != a.first) & (old >= 0)
         s.reader2[g] = np.where(keep, old, a.last)
         s.reader[g] = a.first
-        s.read_epoch[g] = a.epoch
+        s.read_epoch[g] = a.stamp
         s.read_clock[g] = a.clock
         s.read_at[g] = i.serial
         s.read_kind[g] = kind
@@ -360,10 +373,12 @@ class Sanitizer(Findings):
         s, g = a.shadow, a.granule
         writer = s.writer[g]
         atomic = (s.write_kind[g] == ATOMIC) & (kind == ATOMIC)
-        bad = (writer >= 0) & (writer != a.first) & ~atomic
+        bad = (writer >= 0) & (writer != a.first) & ~atomic & (s.write_kind[g] != LANDED)
         self._check_race(S, i, a, bad, region, writer, "writes", "wrote")
         self._check_copies(S, i, a, writer, "writes")
         polled = (s.read_kind[g] == ATOMIC) & (kind == ATOMIC)
+        if region is None:
+            polled |= self.read_by_bulk(S, i, a)
         for reader in (s.reader[g], s.reader2[g]):
             bad = (reader >= 0) & (reader != a.first) & ~polled
             if self._check_race(S, i, a, bad, region, reader, "writes", "read"):
@@ -371,7 +386,7 @@ class Sanitizer(Findings):
         s.writer[g] = a.first
         if kind != ATOMIC:
             self._same_instruction(S, i, a, region, values)
-        s.write_epoch[g] = a.epoch
+        s.write_epoch[g] = a.stamp
         s.write_clock[g] = a.clock
         s.write_at[g] = i.serial
         s.write_kind[g] = kind
@@ -423,7 +438,7 @@ class Sanitizer(Findings):
         """cp.async.wait_group: of every thread at most `left` groups are still under way."""
         done, epoch, clock, waits = map(
             S.layout.flat,
-            (self.committed - left, self.epoch, self._own_clock(S), everyone(S.mask)),
+            (self.committed - left, self.stamp, self._own_clock(S), everyone(S.mask)),
         )
         row = {int(n): k for k, n in enumerate(self.number.reshape(-1)[:: self.threads])}
         base = np.array(sorted(row), np.int64)

@@ -18,17 +18,21 @@ from .syntax import Function, Instruction, Mem, Part, Reg, Sym, Vec
 # Instructions whose first operand is not a destination.
 NO_DESTINATION = frozenset(
     "st red bra brx bar barrier ret exit trap brkpt call membar fence prefetch prefetchu stmatrix "
-    "cp nanosleep discard applypriority griddepcontrol pmevent setmaxnreg mbarrier_init".split()
+    "cp nanosleep discard applypriority griddepcontrol pmevent setmaxnreg".split()
 )
 ENDS_BLOCK = frozenset("bra brx ret exit trap call bar barrier".split())
 # Instructions at which the named lanes of a warp wait for each other.
 WARP_SYNCS = frozenset("shfl vote match redux elect ldmatrix stmatrix movmatrix mma wmma".split())
+_MBARRIER_RESULTS = frozenset("arrive arrive_drop test_wait try_wait pending_count".split())
+_LESSER_FENCES = frozenset(("cta", "proxy", "mbarrier_init"))
 
 
 def destination_count(i: Instruction) -> int:
     """How many leading operands the instruction writes."""
     if i.opcode == "wmma" and i.modifiers[0] == "store":
         return 0
+    if i.opcode == "mbarrier":
+        return 1 if i.modifiers[0] in _MBARRIER_RESULTS else 0
     if i.opcode in NO_DESTINATION:
         # bar.red has a destination; cp, bar.sync, ... have none
         return 1 if i.opcode in ("bar", "barrier") and "red" in i.modifiers else 0
@@ -74,7 +78,7 @@ class Block:
     live_in: int = 0
     reach: int = 0  # blocks reachable from the end of this one
     post: int = 0  # blocks that every path from here to the exit passes (this one left out)
-    continues: bool = False  # starts only because a warp meets here: no label, no branch before it
+    continues: bool = False  # starts only as threads wait here: no label, no branch before it
     rank: int = 0  # place in the order in which diverged threads run: lower first
 
 
@@ -103,6 +107,18 @@ def ends_block(i: Instruction) -> bool:
     return i.opcode in ENDS_BLOCK
 
 
+def suspends(i: Instruction) -> bool:
+    """Whether threads wait at this instruction, and not behind it, until others let them go on."""
+    if i.opcode == "mbarrier":
+        return i.modifiers[0] == "try_wait"
+    return i.opcode in WARP_SYNCS and "sync" in i.modifiers
+
+
+def fences_device(i: Instruction) -> bool:
+    """Whether an instruction is a fence of more than the block, between ordinary accesses."""
+    return i.opcode in ("membar", "fence") and not _LESSER_FENCES.intersection(i.modifiers)
+
+
 def _targets(f: Function, i: Instruction) -> list[str]:
     if i.opcode == "bra":
         return [i.operands[0].name]
@@ -117,7 +133,7 @@ def build(f: Function) -> Graph:
     end = len(code)
     starts = {0} | {at for at in f.labels.values() if at < end}
     starts |= {i.index + 1 for i in code if ends_block(i) and i.index + 1 < end}
-    meetings = {i.index for i in code if i.opcode in WARP_SYNCS and "sync" in i.modifiers} - starts
+    meetings = {i.index for i in code if suspends(i)} - starts
     order = sorted(starts | meetings)
     blocks = [
         Block(n, start, order[n + 1] if n + 1 < len(order) else end, continues=start in meetings)

@@ -1,0 +1,1 @@
+"""Barriers in shared memory (mbarriers), and the copies that they wait for."""
