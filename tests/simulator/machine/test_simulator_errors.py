@@ -12,6 +12,7 @@ COPY = """extern "C" __global__ void k(const float* a, float* b, int n) {
     if (i < n) b[i] = a[i] * 2;
 }
 """
+CLUSTER = 'asm volatile("{.reg .u32 r; mapa.shared::cluster.u32 r, 16, 0;}");'
 N = np.int32(5)
 
 
@@ -232,7 +233,7 @@ def test_read_only_array():
     ("body", "words"),
     [
         ("a[0] = tex1Dfetch<float>((cudaTextureObject_t)0, 1);", "no textures"),
-        ('asm volatile("cp.async.bulk.commit_group;"); a[0] = 1;', "bulk"),
+        (f"{CLUSTER} a[0] = 1;", "clusters"),
     ],
 )
 def test_unsupported_instructions(body, words):
@@ -242,7 +243,7 @@ def test_unsupported_instructions(body, words):
 
 
 def test_another_kernel_of_the_file_may_be_unsupported():
-    code = kernel('asm volatile("cp.async.bulk.commit_group;"); a[0] = 1;')
+    code = kernel(f"{CLUSTER} a[0] = 1;")
     code += 'extern "C" __global__ void fine(float* a) { a[threadIdx.x] = 3; }'
     a = floats(32)
     simulator.launch(code, "fine", 1, 32, (a,))
