@@ -382,7 +382,7 @@ WRONG = [None, 3, b"x", object(), "", "nope", "nope.cu", Path("x.cu"), Path(), [
          load_kernel("00_vector_add.cu")]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", WRONG, ids=repr)
+@pytest.mark.parametrize("target", WRONG)
 def test_what_cannot_be_turned_is_told_in_one_sentence(target):
     with pytest.raises(KernelError) as caught:
         bench(target)
