@@ -25,6 +25,7 @@ from ..simulator.limits import SIMULATED
 from ..simulator.ptx.ptxas import shared_places
 from ..simulator.ptx.syntax import Module
 from .arguments import shared_memory
+from .kernel_code import KernelCode, kernel_code
 from .launches import Launch
 from .listing import Listing, listing
 from .lookup import find_file, find_function, name_of, set_parameters
@@ -232,6 +233,17 @@ class Kernel:
         prepared.need(mangled)  # a run needs it: one that was only asked about begins sooner
         return prepared.module, mangled
 
+    def machine_code(self, architecture: str = "sm_90") -> KernelCode:
+        """The machine code that the assembler makes of it for a GPU, which need not be here.
+
+        Args:
+            architecture: the GPU's, such as sm_80 (A100), sm_90 (H100, H200), sm_120.
+
+        Raises:
+            SimulatorError: it does not compile, there is no such architecture, or no nvdisasm.
+        """
+        return kernel_code(self, architecture)
+
     def lines(self, text: str, whole: bool = False) -> list[int]:
         """Return the numbers of the lines that hold `text`, or match it as a regular expression.
 
@@ -268,6 +280,7 @@ class Kernel:
         end: int | None = None,
         columns: Iterable[str] | None = None,
         whole: bool = False,
+        machine_code: KernelCode | None = None,
     ) -> Listing:
         """Show the kernel's source, highlighted, with the file's own line numbers.
 
@@ -279,24 +292,12 @@ class Kernel:
             end: last line to show.
             columns: names of counters; otherwise those of memory that are not zero.
             whole: show the whole file.
+            machine_code: what `machine_code()` gives, to stand beside the lines that it is of.
 
         Raises:
             KernelError: if a line or a counter is not there.
         """
-        first, last = self._extent(whole)
-        if lines is not None:
-            if not isinstance(lines, (tuple, list, range)) or not len(lines):
-                raise KernelError(
-                    f"lines is a first and a last line, such as (10, 20), not {lines!r}."
-                )
-            first, last = _line("lines", lines[0]), _line("lines", lines[-1])
-        first = first if start is None else _line("start", start)
-        last = last if end is None else _line("end", end)
-        total = len(self.source.rstrip("\n").split("\n"))
-        if not 1 <= first <= last <= total:
-            raise KernelError(
-                f"{self.file.name} has the lines 1 to {total}; {first} to {last} cannot be shown."
-            )
+        first, last = self._shown(lines, start, end, whole)
         marked = self._marked(mark)
         if outside := sorted(number for number in marked if not first <= number <= last):
             raise KernelError(
@@ -313,11 +314,30 @@ class Kernel:
             marked=marked,
             report=report,
             columns=_names(columns),
+            machine_code=machine_code,
         )
 
     def __repr__(self) -> str:
         settings = "".join(f", {p.name}={p.value}" for p in self.parameters.values())
         return f"<Kernel {self.entry} of {self.file.name}{settings}>"
+
+    def _shown(self, lines, start, end, whole: bool) -> tuple[int, int]:
+        """First and last line to show, from the arguments of `show`."""
+        first, last = self._extent(whole)
+        if lines is not None:
+            if not isinstance(lines, (tuple, list, range)) or not len(lines):
+                raise KernelError(
+                    f"lines is a first and a last line, such as (10, 20), not {lines!r}."
+                )
+            first, last = _line("lines", lines[0]), _line("lines", lines[-1])
+        first = first if start is None else _line("start", start)
+        last = last if end is None else _line("end", end)
+        total = len(self.source.rstrip("\n").split("\n"))
+        if not 1 <= first <= last <= total:
+            raise KernelError(
+                f"{self.file.name} has the lines 1 to {total}; {first} to {last} cannot be shown."
+            )
+        return first, last
 
     def _extent(self, whole: bool) -> tuple[int, int]:
         if whole:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from ..show import Shows, render
+from ..simulator.compile.machine_code import MachineCode
+from ..simulator.compile.sass import MachineInstruction
 from .source import KernelError
 
 # Shown of a report unless the caller chooses, where a line shown has any.
@@ -21,18 +23,20 @@ _USUAL_COLUMNS = (
     "shared_store_wavefronts",
     "shared_store_bank_conflicts",
 )
+_INSTRUCTIONS_AT_FIRST = 8  # of a line; the others are behind a click
 _GROUPS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a listing; `counts` stand beside it, one per column."""
+    """One line of a listing; `counts` stand beside it, one per column, and machine code."""
 
     number: int
     text: str
     html: str
     marked: bool
     counts: tuple[int | float, ...]
+    machine: tuple[MachineInstruction, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,6 +49,7 @@ class Listing(Shows):
         columns: names of the counters shown.
         lines: the lines shown, in order; where numbers are left out, a gap shows.
         notes: (number, sentence) of lines whose counts are not a GPU's.
+        machine: what the machine code takes, in two lines, if it stands beside the source.
     """
 
     title: str
@@ -52,6 +57,7 @@ class Listing(Shows):
     columns: tuple[str, ...]
     lines: tuple[Line, ...]
     notes: tuple[tuple[int, str], ...] = ()
+    machine: tuple[str, ...] = ()
 
     @property
     def sums(self) -> tuple[int | float, ...]:
@@ -71,6 +77,7 @@ class Listing(Shows):
                 max(counts) for counts in zip(*(line.counts for line in self.lines), strict=True)
             ],
             number=_number,
+            at_first=_INSTRUCTIONS_AT_FIRST,
         )
 
     def __repr__(self) -> str:
@@ -90,7 +97,7 @@ class Listing(Shows):
             cells = (f"  {value:>{wide}}" for value, wide in zip(values, widths, strict=True))
             return f"{gutter:>{digits + 2}} | {text:<{width}}{''.join(cells)}".rstrip()
 
-        rows = [head]
+        rows = [head, *self.machine]
         if self.columns:
             rows += [row("", "", tuple(part)) for part in zip(*headings, strict=True)]
         before = self.lines[0].number - 1
@@ -100,6 +107,9 @@ class Listing(Shows):
             before = line.number
             gutter = f"> {line.number:>{digits}}" if line.marked else str(line.number)
             rows.append(row(gutter, text, values))
+            for one in line.machine:
+                label = f"{one.label}: " if one.label else ""
+                rows.append(row("", f"        {one.address:04x}  {label}{one.text}", ()))
         if self.columns:
             rows.append(row("", "sum of these lines", sums))
         rows += [f"line {number}: {sentence}" for number, sentence in self.notes]
@@ -116,6 +126,7 @@ def listing(
     marked: Collection[int] = (),
     report=None,
     columns: tuple[str, ...] | None = None,
+    machine_code: MachineCode | None = None,
 ) -> Listing:
     """Make a listing of the lines `first` to `last` of `source`.
 
@@ -128,6 +139,7 @@ def listing(
         report: has `by_line[number][counter]` and `counters`, as the simulator's reports do, and
             may have `marks`, a sentence for each line whose counts are not a GPU's.
         columns: names of counters to show; those usual for memory that occur, if None.
+        machine_code: of the kernel, to stand beside the lines that it comes from.
 
     Raises:
         KernelError: if the report has no counter of a name in `columns`.
@@ -150,6 +162,7 @@ def listing(
         raise KernelError(
             f"The report has no counter {unknown[0]}; it has {', '.join(sorted(report.counters))}."
         )
+    machine = _machine_by_line(machine_code)
     texts, marked_up = source.split("\n"), _highlight(source)
     lines = tuple(
         Line(
@@ -158,12 +171,32 @@ def listing(
             marked_up[number - 1],
             number in marked,
             tuple(count(number, column) for column in columns),
+            machine.get(number, ()),
         )
         for number in numbers
     )
-    marks = getattr(report, "marks", {}) if columns else {}
-    notes = tuple((number, marks[number]) for number in numbers if number in marks)
-    return Listing(title, detail, columns, lines, notes)
+    notes = _notes(report, numbers) if columns else ()
+    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code))
+
+
+def _notes(report, numbers: Iterable[int]) -> tuple[tuple[int, str], ...]:
+    marks = getattr(report, "marks", {})
+    return tuple((number, marks[number]) for number in numbers if number in marks)
+
+
+def _machine_by_line(code: MachineCode | None) -> dict[int, tuple[MachineInstruction, ...]]:
+    if not isinstance(code, MachineCode | None):
+        raise KernelError(
+            "machine_code is what a kernel's machine_code() returns, not of type "
+            f"{type(code).__name__}."
+        )
+    return {} if code is None else code.by_line
+
+
+def _what_it_takes(code: MachineCode | None) -> tuple[str, ...]:
+    if code is None:
+        return ()
+    return code.summary, ", ".join(f"{kind} {count:,}" for kind, count in code.kinds.items())
 
 
 def _number(count: int | float) -> str:

@@ -107,30 +107,14 @@ def compile_ptx(
     Raises:
         SimulatorError: of kind `compile` (the source or an option is at fault) or `argument`.
     """
-    options = _as_strings("options", options, "-DTILE=8")
-    name_expressions = _as_strings("name_expressions", name_expressions, "scale<float>")
-    if not isinstance(code, str):
-        raise SimulatorError(
-            "argument", f"The source must be a string of CUDA C, not a {type(code).__name__}."
-        )
-    settings, folders = _split_options(options)
-    folders += [os.fspath(folder) for folder in include_dirs]
-    folders = [os.path.abspath(folder) for folder in folders]
-    request = Request(
-        source=code,
-        filename=filename,
-        options=_with_defaults(settings),
-        include_dirs=tuple(folders),
-        includes=_read_includes(code, folders),
-        name_expressions=name_expressions,
-    )
+    request = request_of(code, options, filename, include_dirs, name_expressions)
     key = (_provider.version, request)
     if key in _cache:
         _cache.move_to_end(key)
         return _cache[key]
     answer = _provider.compile(request)
-    compiled = _compiled(request, answer)
-    if not _has_unread_include(request):
+    compiled = compiled_of(request, answer)
+    if not has_unread_include(request):
         _cache[key] = compiled
         if len(_cache) > _REMEMBERED:
             _cache.popitem(last=False)
@@ -148,7 +132,39 @@ def store(folder: FolderProvider, compiled: Compiled) -> Path:
     return folder.add(compiled.request, Compilation(compiled.ptx, compiled.log, compiled.names))
 
 
-def _compiled(request: Request, answer: Compilation) -> Compiled:
+def request_of(
+    code: str,
+    options: tuple[str, ...] | list[str],
+    filename: str,
+    include_dirs: Iterable[str | os.PathLike],
+    name_expressions: tuple[str, ...],
+) -> Request:
+    """What the arguments of `compile_ptx` ask for, checked.
+
+    Raises:
+        SimulatorError: of kind `compile` or `argument`.
+    """
+    options = _as_strings("options", options, "-DTILE=8")
+    name_expressions = _as_strings("name_expressions", name_expressions, "scale<float>")
+    if not isinstance(code, str):
+        raise SimulatorError(
+            "argument", f"The source must be a string of CUDA C, not a {type(code).__name__}."
+        )
+    settings, folders = _split_options(options)
+    folders += [os.fspath(folder) for folder in include_dirs]
+    folders = [os.path.abspath(folder) for folder in folders]
+    return Request(
+        source=code,
+        filename=filename,
+        options=_with_defaults(settings),
+        include_dirs=tuple(folders),
+        includes=_read_includes(code, folders),
+        name_expressions=name_expressions,
+    )
+
+
+def compiled_of(request: Request, answer: Compilation) -> Compiled:
+    """What a provider's answer to `request` is to those who asked."""
     known = entries(answer.ptx)
     known |= {mangled: name for name, mangled in answer.names.items()}
     return Compiled(
@@ -240,6 +256,7 @@ def _folder_of(name: str) -> str:
     return name[: name.rfind("/") + 1]
 
 
-def _has_unread_include(request: Request) -> bool:
+def has_unread_include(request: Request) -> bool:
+    """Whether files that were not read decide what comes out, so that it cannot be remembered."""
     texts = [request.source, *(text for _, _, text in request.includes)]
     return bool(request.include_dirs) and any(has_computed_include(text) for text in texts)

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,9 @@ _NOWHERE = "/source-given-as-text/"
 _NAMES = "// names: "
 # What CuPy has in its own folder of headers, by the names that sources include.
 _OWN_HEADERS = {"cupy/complex.cuh": Path(__file__).with_name("complex.cuh")}
+# What stands before a path in NVRTC's log and in PTX.
+_IN_LOG = r'^|(?<=compilation of ")'
+_IN_PTX = r'^[ \t]*\.file[ \t]+\d+[ \t]+"'
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,23 @@ class NvrtcProvider:
             SimulatorError: of kind `compile`, with NVRTC's log as the source's author should
                 see it: no temporary folders, included files by the names they are included by.
         """
+        return self._made(request, cubin=False)[0]
+
+    def machine_code(self, request: Request) -> tuple[Compilation, bytes]:
+        """Compile `request`, whose `-arch` is a chip's, such as sm_90; the bytes are its cubin.
+
+        Raises:
+            SimulatorError: as for `compile`.
+        """
+        return self._made(request, cubin=True)
+
+    def architectures(self) -> tuple[int, ...]:
+        """The compute capabilities that NVRTC makes machine code for, such as 90 for 9.0."""
+        status, found = self._nvrtc().nvrtcGetSupportedArchs()
+        _require(self._nvrtc(), status, "NVRTC")
+        return tuple(found)
+
+    def _made(self, request: Request, cubin: bool) -> tuple[Compilation, bytes]:
         nvrtc = self._nvrtc()
         folders = [*request.include_dirs, *toolkit_include_dirs()]
         options = [*request.options, *(f"-I{folder}" for folder in folders)]
@@ -103,7 +124,7 @@ class NvrtcProvider:
             encoded = [option.encode() for option in options]
             (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
             log = _text(nvrtc, program, "ProgramLog", request.filename)
-            log = _with_own_names(log, request)
+            log = own_names(request, _IN_LOG)(log)
             main = main_file(request.source, request.filename)
             if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:
                 raise option_error(log, request.filename, request.options)
@@ -116,9 +137,10 @@ class NvrtcProvider:
                 _require(nvrtc, status, request.filename)
                 names[expression] = lowered.decode()
             ptx = _text(nvrtc, program, "PTX", request.filename)
+            code = _bytes(nvrtc, program, "CUBIN", request.filename) if cubin else b""
         finally:
             nvrtc.nvrtcDestroyProgram(program)
-        return Compilation(_with_own_names(ptx, request, ptx=True), log, names)
+        return Compilation(own_names(request, _IN_PTX)(ptx), log, names), code
 
     def _nvrtc(self):
         if self._module is None:
@@ -209,24 +231,32 @@ def toolkit_include_dirs() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _with_own_names(text: str, request: Request, ptx: bool = False) -> str:
-    """Replace paths of this machine in a log or in PTX by the names that the source uses."""
+def own_names(request: Request, before: str) -> Callable[[str], str]:
+    """A function that replaces paths of this machine by the names that the source uses.
+
+    Args:
+        request: what was compiled.
+        before: a regular expression of what stands before a path.
+    """
     names = {_NOWHERE: "", os.path.join(os.getcwd(), ""): ""}
     names |= {f"{folder}/": "" for folder in toolkit_include_dirs()}
     names |= {path: name for path, name, _ in request.includes}
     longest_first = sorted(names, key=len, reverse=True)
-    before = r'^[ \t]*\.file[ \t]+\d+[ \t]+"' if ptx else r'^|(?<=compilation of ")'
     paths = re.compile(f"({before})({'|'.join(map(re.escape, longest_first))})", re.MULTILINE)
-    return paths.sub(lambda found: found[1] + names[found[2]], text)
+    return lambda text: paths.sub(lambda found: found[1] + names[found[2]], text)
 
 
 def _text(nvrtc, program, what: str, filename: str) -> str:
+    return _bytes(nvrtc, program, what, filename).rstrip(b"\0").decode(errors="replace")
+
+
+def _bytes(nvrtc, program, what: str, filename: str) -> bytes:
     status, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
     _require(nvrtc, status, filename)
     buffer = bytearray(size)
     (status,) = getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
     _require(nvrtc, status, filename)
-    return bytes(buffer).rstrip(b"\0").decode(errors="replace")
+    return bytes(buffer)
 
 
 def _require(nvrtc, status, filename: str) -> None:
