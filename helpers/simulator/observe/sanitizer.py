@@ -224,7 +224,8 @@ class Sanitizer(Phases, Findings):
             flag = strong or (region is not None and "volatile" in i.modifiers)
             if self.orders is not None and not RELEASES.isdisjoint(i.modifiers):
                 self.orders.fence(S.layout.flat(self.number)[_named(S.layout, mask)])
-            accessed = self._accessed(S, region, view, index, mask, elem, count, kind == "load")
+            alike = kind == "load" and not (flag and self.orders is not None)  # each thread learns
+            accessed = self._accessed(S, region, view, index, mask, elem, count, alike)
             if self.orders is not None and (kind == "atomic" or flag):
                 words = [(id(accessed.shadow), g) for g in accessed.granule.tolist()]
                 self.orders.touch(words, accessed.first, kind != "load", kind != "store")

@@ -320,6 +320,17 @@ extern "C" __global__ void drops(const float* in, float* out) {
   out[t] = s[31 - t];
 }
 
+// made of atomics, as it is not of the block alone
+extern "C" __global__ void wide(const float* in, float* out) {
+  __shared__ cuda::barrier<cuda::thread_scope_device> b; __shared__ float s[64];
+  int t = threadIdx.x;
+  if (t == 0) init(&b, 64);
+  __syncthreads();
+  s[t] = in[t];
+  b.arrive_and_wait();
+  out[t] = s[63 - t];
+}
+
 // all threads load and use, or the first warp loads for the second
 template <bool ROLES> __device__ void tiles(const float* in, float* out, int n) {
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
@@ -360,6 +371,15 @@ def test_a_barrier_that_threads_leave(schedule):
     options = {"schedule": schedule, "sanitize": True}
     report = simulator.launch(LIBRARY, "drops", 1, 64, (x, out), **options)
     assert (out == x[32:]).all()
+    assert report.findings == []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_barrier_of_the_device(schedule):
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    options = {"schedule": schedule, "sanitize": True}
+    report = simulator.launch(LIBRARY, "wide", 1, 64, (x, out), **options)
+    assert (out == x[::-1]).all()
     assert report.findings == []
 
 
