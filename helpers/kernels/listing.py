@@ -144,24 +144,8 @@ def listing(
     Raises:
         KernelError: if the report has no counter of a name in `columns`.
     """
-    if report is not None and not (hasattr(report, "by_line") and hasattr(report, "counters")):
-        raise KernelError(f"report is what count() returns, not of type {type(report).__name__}.")
-    by_line = {} if report is None else report.by_line
     numbers = range(first, last + 1)
-
-    def count(number: int, column: str) -> int | float:
-        return by_line[number].get(column, 0) if number in by_line else 0
-
-    if report is None:
-        if columns:
-            raise KernelError("Columns show the counters of a report, and none was given.")
-        columns = ()
-    elif columns is None:
-        columns = tuple(c for c in _USUAL_COLUMNS if any(count(n, c) for n in numbers))
-    elif unknown := [column for column in columns if column not in report.counters]:
-        raise KernelError(
-            f"The report has no counter {unknown[0]}; it has {', '.join(sorted(report.counters))}."
-        )
+    columns = _columns(report, columns, numbers)
     machine = _machine_by_line(machine_code)
     texts, marked_up = source.split("\n"), _highlight(source)
     lines = tuple(
@@ -170,13 +154,34 @@ def listing(
             texts[number - 1],
             marked_up[number - 1],
             number in marked,
-            tuple(count(number, column) for column in columns),
+            tuple(_count(report, number, column) for column in columns),
             machine.get(number, ()),
         )
         for number in numbers
     )
     notes = _notes(report, numbers) if columns else ()
     return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code))
+
+
+def _columns(report, columns: tuple[str, ...] | None, numbers: Collection[int]) -> tuple[str, ...]:
+    if report is None:
+        if columns:
+            raise KernelError("Columns show the counters of a report, and none was given.")
+        return ()
+    if not (hasattr(report, "by_line") and hasattr(report, "counters")):
+        raise KernelError(f"report is what count() returns, not of type {type(report).__name__}.")
+    if columns is None:
+        return tuple(c for c in _USUAL_COLUMNS if any(_count(report, n, c) for n in numbers))
+    if unknown := [column for column in columns if column not in report.counters]:
+        raise KernelError(
+            f"The report has no counter {unknown[0]}; it has {', '.join(sorted(report.counters))}."
+        )
+    return columns
+
+
+def _count(report, number: int, column: str) -> int | float:
+    by_line = report.by_line
+    return by_line[number].get(column, 0) if number in by_line else 0
 
 
 def _notes(report, numbers: Iterable[int]) -> tuple[tuple[int, str], ...]:
