@@ -4,13 +4,15 @@ A thread has an `epoch`, before which it knows of all that its block did, and a 
 its own accesses are remembered. At a barrier of the block both grow. Who arrives at an mbarrier
 leaves its stamp there and goes on with a larger one; who waits for the phase has an epoch behind
 all stamps that were left. So what came before the arrivals is ordered before what follows the wait,
-and what an arriver does afterwards is not.
+and what an arriver does afterwards is not. Since not all warps need to have arrived, each thread
+has a view besides: an epoch of its own for every warp of its block.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..limits import LANES
 from ..machine.asynchronous.bulk_copies import Bytes
 from ..ptx.syntax import Instruction
 
@@ -25,25 +27,68 @@ class Phases:
 
     def begin_phases(self, S) -> None:
         """A new batch: nobody has arrived anywhere."""
-        self._left = self._done = np.zeros(0, np.int32)  # stamps, by the object's word
+        self._number = np.zeros(0, np.int32)  # of each object, by its word
+        self._left = self._done = np.zeros((0, S.layout.warps), np.int32)  # views, by number
+        self.views: np.ndarray | None = None  # (blocks, threads, warps), while they differ
         self._bound: list[tuple] = []  # copies: (object, granules, thread)
         self._bulk: list[tuple] = []  # copies out of shared memory: (thread, group, granules)
         self._groups: dict[int, int] = {}  # of bulk copies that each thread has committed
 
     def _objects(self, S) -> None:
-        if not self._left.size:
-            self._left = np.full(len(S.shared.bytes) // _WORD, -1, np.int32)
-            self._done = self._left.copy()
+        if not self._number.size:
+            self._number = np.full(len(S.shared.bytes) // _WORD, -1, np.int32)
             granules = len(self.shared.writer)
             self._maker = np.full(granules, -1, np.int64)  # who initialised an object, and when
             self._made_stamp = np.zeros(granules, np.int32)
             self._made_clock = np.zeros(granules, np.int32)
             self._made_at = np.zeros(granules, np.int32)
 
+    def _numbers(self, S, at: np.ndarray) -> np.ndarray:
+        """The objects at words, numbered as they first come up."""
+        self._objects(S)
+        new = np.unique(at[self._number[at] < 0])
+        if new.size:
+            self._number[new] = len(self._left) + np.arange(len(new))
+            more = np.zeros((len(new), S.layout.warps), np.int32)
+            self._left, self._done = (np.concatenate([v, more]) for v in (self._left, self._done))
+        return self._number[at]
+
     def _spread(self, S) -> None:
-        """Give every thread an epoch and a stamp of its own."""
+        """Give every thread an epoch, a stamp and a view of its own."""
         self.epoch = S.layout.flat(self.epoch).copy().reshape(S.layout.shape)
         self.stamp = S.layout.flat(self.stamp).copy().reshape(S.layout.shape)
+        if self.views is None:
+            epochs = S.layout.rows(self.epoch)[..., None]
+            self.views = np.repeat(epochs, S.layout.warps, axis=-1)
+
+    def meet(self, S, here: np.ndarray, both: np.ndarray, top: np.ndarray) -> None:
+        """Threads (`here`) passed a barrier of some (`both`) of their block, all known up to `top`.
+
+        All are arrays of (blocks, threads), `top` of (blocks, 1).
+        """
+        seen = np.where(both[..., None], self.views, 0).max(axis=1)
+        warp = np.arange(S.layout.nthreads) // LANES
+        took_part = np.stack([both[:, warp == w].any(axis=1) for w in range(S.layout.warps)], -1)
+        seen = np.where(took_part, top, seen)
+        self.views = np.where(here[..., None], seen[:, None], self.views).astype(np.int32)
+
+    def meet_in_warps(self, S, here: np.ndarray) -> None:
+        """Lanes (blocks, warps, 32) met in their warps: they know and stamp alike."""
+        layout = S.layout
+        self._spread(S)
+
+        def alike(values: np.ndarray) -> np.ndarray:  # (blocks, threads, …)
+            rest = values.shape[2:]
+            padded = np.zeros((len(values), layout.warps * LANES, *rest), values.dtype)
+            padded[:, : layout.nthreads] = values
+            lanes = padded.reshape(len(values), layout.warps, LANES, *rest)
+            met = here.reshape(here.shape + (1,) * len(rest))
+            most = np.where(met, lanes, 0).max(axis=2, keepdims=True)
+            return np.where(met, most, lanes).reshape(padded.shape)[:, : layout.nthreads]
+
+        self.epoch = alike(layout.rows(self.epoch)).reshape(layout.shape)
+        self.stamp = alike(layout.rows(self.stamp)).reshape(layout.shape)
+        self.views = alike(self.views)
 
     def _granules(self, at: np.ndarray) -> np.ndarray:
         each = max(1, _WORD // self.granule)
@@ -91,15 +136,20 @@ class Phases:
 
     def arrived(self, S, at: np.ndarray, where: np.ndarray, completed: np.ndarray) -> None:
         """Threads (`where`) arrived at the objects `at`; of some a phase completed."""
-        self._objects(S)
         if where.size:
             self._spread(S)
-            stamps = self.stamp.reshape(-1)
-            np.maximum.at(self._left, at, stamps[where])
+            stamps, views = self.stamp.reshape(-1), self.views.reshape(-1, S.layout.warps)[where]
+            rows, warps = np.arange(len(where)), where % S.layout.nthreads // LANES
+            views[rows, warps] = np.maximum(views[rows, warps], stamps[where] + 1)
+            number = self._numbers(S, at)
+            order = np.argsort(number, kind="stable")
+            starts = np.flatnonzero(np.r_[True, np.diff(number[order]) != 0])
+            objects = number[order][starts]
+            most = np.maximum.reduceat(views[order], starts)
+            self._left[objects] = np.maximum(self._left[objects], most)
             stamps[where] += 1
-            if (stamps == stamps[0]).all() and (self.epoch == self.epoch.flat[0]).all():
-                self.stamp, self.epoch = stamps[:1], self.epoch.reshape(-1)[:1]
-        self._done[completed] = self._left[completed]
+        done = self._numbers(S, completed)
+        self._done[done] = self._left[done]
         kept = []
         for objects, granules, thread in self._bound:
             landed = np.isin(objects, completed)
@@ -111,19 +161,22 @@ class Phases:
     def _land(self, objects, granules, thread) -> None:
         mine = (self.shared.writer[granules] == thread) & (self.shared.write_kind[granules] == COPY)
         self.shared.write_kind[granules[mine]] = LANDED
-        self.shared.write_epoch[granules[mine]] = self._done[objects[mine]]
+        self.shared.write_epoch[granules[mine]] = (
+            self._done[self._number[objects[mine]]].max(axis=1) - 1
+        )
 
     def waited(self, S, at: np.ndarray, where: np.ndarray) -> None:
         """Threads (`where`) saw that a phase of the objects `at` is complete."""
         if not where.size:
             return
-        self._objects(S)
         self._spread(S)
+        number = self._numbers(S, at)
+        done = self._done[number]
         epoch, stamp = self.epoch.reshape(-1), self.stamp.reshape(-1)
-        epoch[where] = np.maximum(epoch[where], self._done[at] + 1)
+        views = self.views.reshape(-1, S.layout.warps)
+        views[where] = np.maximum(views[where], done)
+        epoch[where] = np.maximum(epoch[where], done.max(axis=1))
         stamp[where] = np.maximum(stamp[where], epoch[where])
-        if (epoch == epoch[0]).all() and (stamp == stamp[0]).all():
-            self.epoch, self.stamp = epoch[:1], stamp[:1]
 
     # ------------------------------------------------------------------ copies
 

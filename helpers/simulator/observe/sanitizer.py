@@ -134,6 +134,7 @@ class Sanitizer(Phases, Findings):
             self.orders.barrier(np.unique(blocks[here]))
         if mask is None or (self.stamp.size == 1 and not arrived and self._all(S, mask)):
             self.epoch = self.stamp = np.full(1, self.stamp.max() + 1, np.int32)
+            self.views = None
             return
         layout = S.layout
         epoch, here = layout.rows(self.stamp), layout.rows(mask)
@@ -144,6 +145,8 @@ class Sanitizer(Phases, Findings):
         self.epoch = np.where(here, top, layout.rows(self.epoch)).astype(np.int32)
         self.epoch = self.epoch.reshape(layout.shape)
         self.stamp = np.where(here, top, epoch).astype(np.int32).reshape(layout.shape)
+        if self.views is not None:
+            self.meet(S, here, both, top)
 
     def fence(self, S) -> None:
         """Threads passed a fence of the whole device."""
@@ -166,6 +169,8 @@ class Sanitizer(Phases, Findings):
         learnt = np.where(met[..., None], self.known[..., None, :, :], 0).max(axis=-2)
         self.known = np.maximum(self.known, learnt)
         self.known[_OWN] += here
+        if self.views is not None:
+            self.meet_in_warps(S, here)
 
     def named(self, S, i: Instruction, mask, members) -> None:
         """Every lane that runs a warp's instruction is to be among those that it names."""
@@ -260,7 +265,7 @@ class Sanitizer(Phases, Findings):
         layout = S.layout
         clock = self._own_clock(S)
         alike = self.epoch.size == self.stamp.size == 1
-        if compress and mask is None and alike and self.known is None:
+        if compress and mask is None and alike and self.known is None and self.views is None:
             index = layout.lift(index)
             first, last = self._ends(layout, index.shape)
             flat, epoch, stamp = index.reshape(-1), self.epoch, self.stamp
@@ -294,6 +299,10 @@ class Sanitizer(Phases, Findings):
         """Where an earlier access by `thread` at a time is not ordered before what a does now."""
         same_block = thread // self.threads == a.first // self.threads
         unordered = ~same_block | (epoch >= a.epoch)
+        if self.views is not None:
+            block = self._block_row(S, a.first // self.threads)
+            view = self.views[block, a.first % self.threads, thread % self.threads // LANES]
+            unordered |= epoch >= view
         if self.known is not None and unordered.any():
             mine, other = a.first % self.threads, thread % self.threads
             warp = (mine // LANES == other // LANES) & same_block & unordered & (thread >= 0)
@@ -343,7 +352,7 @@ class Sanitizer(Phases, Findings):
             if unwritten.any():
                 self._uninitialised(S, i, a, int(np.argmax(unwritten)))
         epoch = s.write_epoch[g]
-        suspect = (epoch >= a.epoch) | (region is not None)
+        suspect = (epoch >= a.epoch) | (region is not None or self.views is not None)
         if suspect.any():
             bad = (writer >= 0) & ((writer != a.first) | (a.first != a.last))
             bad &= s.write_kind[g] != LANDED

@@ -147,6 +147,24 @@ extern "C" __global__ void meet(const float* in, float* out, int wrong) {
   out[t] = s[63 - t];
 }
 
+// two warps write, and one of their threads arrives for all
+extern "C" __global__ void elected(const float* in, float* out, int wrong) {
+  __shared__ float s[64];
+  __shared__ u64 b;
+  int t = threadIdx.x;
+  if (t == 0) init(&b, wrong == 2 ? 2 : 1);
+  __syncthreads();
+  if (t < 64) {
+    s[t] = in[t];
+    if (!wrong) asm volatile("bar.sync 1, 64;" ::: "memory");
+    __syncwarp();
+    if (t == 0 || (wrong == 2 && t == 32)) arrive(&b);
+  } else {
+    wait(&b, 0);
+    out[t - 64] = s[t - 64];
+  }
+}
+
 extern "C" __global__ void amiss(const float* in, int offset, int n) {
   __shared__ alignas(16) float s[64];
   __shared__ u64 b;
@@ -226,6 +244,17 @@ def test_a_producer_and_a_consumer(schedule, spins):
     report = launch("roles", x, out, np.int32(n), np.int32(spins), **options)
     assert (out.reshape(n, 32) == x.reshape(n, 32)[:, ::-1]).all()
     assert report.findings == []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("how", "races"), [(0, 0), (1, 1), (2, 0)])
+def test_one_thread_arrives_for_others(schedule, how, races):
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    options = {"threads": 128, "schedule": schedule, "sanitize": True}
+    report = launch("elected", x, out, np.int32(how), **options)
+    assert [f.kind for f in report.findings] == ["race"] * races
+    if not races:
+        assert (out == x).all()
 
 
 # ------------------------------------------------------------------ kernels that are wrong
