@@ -248,6 +248,8 @@ class Sanitizer(Phases, Findings):
         """Whether threads can get in each other's way in a region: it is written, and not huge."""
         if region.kind == "device":
             return region.nbytes <= MOST_DEVICE_BYTES
+        if region.kind == "workspace":
+            return True  # through it the blocks of a grid meet
         return region.kind == "global" and region.name not in self.constant
 
     def _shadow(self, region, elem: int) -> tuple[Shadow, int, int]:

@@ -422,3 +422,18 @@ def test_pipelines_of_two_stages(entry, schedule):
     report = simulator.launch(LIBRARY, entry, 1, 64, (x, out, np.int32(n)), **options)
     assert (out.reshape(n, 64) == x.reshape(n, 64)[:, ::-1]).all()
     assert report.findings == []
+
+
+@pytest.mark.parametrize("meets", [True, False])
+def test_the_sanitizer_knows_of_barriers_of_the_grid(meets):
+    source = """#include <cooperative_groups.h>
+    extern "C" __global__ void k(float* x, float* y) {
+      auto grid = cooperative_groups::this_grid();
+      if (threadIdx.x == 0) x[blockIdx.x] = blockIdx.x;
+      MEET;
+      if (threadIdx.x < gridDim.x) y[blockIdx.x * gridDim.x + threadIdx.x] = x[threadIdx.x]; }
+    """.replace("MEET", "grid.sync()" if meets else "__syncthreads()")
+    x, y = np.zeros(4, np.float32), np.zeros(16, np.float32)
+    report = simulator.launch(source, "k", 4, 64, (x, y), cooperative=True, sanitize=True)
+    assert [f.kind for f in report.findings] == ([] if meets else ["race"])
+    assert (y.reshape(4, 4) == np.arange(4)).all()
