@@ -118,16 +118,16 @@ def arrive(S, i: Instruction, memory, at, where, count, bytes_, drop=False) -> n
     counts = np.broadcast_to(np.asarray(count, np.int64), at.shape)
     more = np.broadcast_to(np.asarray(bytes_, np.int64), at.shape)
     found, completed, bad = words.arrive(memory, at, counts, more, drop)
-    if bad is not None or ("noComplete" in i.modifiers and completed.size):
-        bad = bad or 0
+    ruled_out = "noComplete" in i.modifiers and completed.size
+    if bad is not None or ruled_out:
+        bad = 0 if bad is None else bad
         block, thread = _thread(S, where[bad])
         expected, left, missing = words.missing(found[bad])
-        if bytes_ is not None and left >= counts[bad]:
-            why = (
-                f"it makes {abs(missing + int(more[bad])):,} bytes wait, of at most {words.MOST:,}"
-            )
-        elif "noComplete" in i.modifiers:
+        missing_now = abs(missing + int(more[bad]))
+        if ruled_out:
             why = "it completes a phase, which .noComplete rules out"
+        elif left >= counts[bad]:
+            why = f"it makes {missing_now:,} bytes wait, of at most {words.MOST:,}"
         else:
             why = (
                 f"that is once more than it expects: {left} of {expected} arrivals are missing"
