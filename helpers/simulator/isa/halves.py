@@ -124,6 +124,9 @@ _ARITHMETIC: dict[str, tuple[Callable, int, int]] = {
     "sub": (lambda a, b: _add(a, -b), 2, 1),
     "mul": (np.multiply, 2, 1),
     "fma": (_fma, 3, 2),
+    # what the assembler makes of a product and a difference, which PTX has no name for
+    "fms": (lambda a, b, c: _fma(a, b, -c), 3, 2),
+    "fnma": (lambda a, b, c: _fma(-a, b, c), 3, 2),
 }
 
 
@@ -160,7 +163,8 @@ def half_of(kind: str) -> Half:
 
 
 @form("(add|sub|mul|fma)[.rn][.ftz][.sat].(f16|f16x2)", "(add|sub|mul)[.rn].(bf16|bf16x2)",
-      "(fma)[.rn][.ftz][.relu].(f16|f16x2)", "(fma)[.rn][.relu].(bf16|bf16x2)")  # fmt: skip
+      "(fma)[.rn][.ftz][.relu].(f16|f16x2)", "(fma)[.rn][.relu].(bf16|bf16x2)",
+      "(fms|fnma).rn[.ftz][.sat].(f16|f16x2)", "(fms|fnma).rn.(bf16|bf16x2)")  # fmt: skip
 def _arithmetic(opcode: str, *words: str | None) -> Operation:
     compute, operands, flops = _ARITHMETIC[opcode]
     _, *flags, kind = words

@@ -10,6 +10,7 @@ import numpy as np
 from ..argument_checks import Passed
 from ..compile.compiler import Compiled
 from ..ptx import program, ptxas
+from ..ptx.contraction import contract
 from ..ptx.ptx_parser import parse
 from ..ptx.sinking import sink_loads
 from ..ptx.syntax import Module, Sym, Variable
@@ -29,6 +30,7 @@ class Prepared:
         self.compiled = compiled
         self.module: Module = parse(compiled.ptx, compiled.filename)
         self.codes: dict[str, Code] = {}
+        self._contracts = not {"-fmad=false", "--fmad=false"} & set(compiled.options)
 
     def need(self, name: str) -> None:
         """Make a function and all that it may call ready to run.
@@ -41,6 +43,8 @@ class Prepared:
         function = self.module.functions[name]
         if function.fault is not None:
             raise function.fault
+        if self._contracts:
+            contract(function)
         sink_loads(function)
         graph = program.build(function)
         self.codes[name] = Code(graph, ptxas.annotate(graph, self.module))

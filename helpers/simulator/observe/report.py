@@ -323,7 +323,7 @@ def flops_of(i) -> int:
                 x, y, z = map(int, shape.groups())
                 return 2 * x * y * z
         return 0
-    if i.opcode in ("fma", "add", "sub", "mul", "mad"):
+    if i.opcode in ("fma", "fms", "fnma", "add", "sub", "mul", "mad"):
         op = operation(i.opcode, i.modifiers)
         return op.flops if op is not None else 0
     return 0
