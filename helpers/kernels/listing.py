@@ -23,7 +23,7 @@ _USUAL_COLUMNS = (
     "shared_store_wavefronts",
     "shared_store_bank_conflicts",
 )
-_INSTRUCTIONS_AT_FIRST = 8  # of a line; the others are behind a click
+_INSTRUCTIONS_AT_FIRST = 12  # of a line; the others are behind a click
 _GROUPS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
