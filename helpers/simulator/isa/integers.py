@@ -170,6 +170,8 @@ def _sad(kind: str) -> Operation:
 
 
 # ---------------------------------------------------------------- carry chains
+# The carry flag of a subtraction is that of `a + ~b + 1`, which is set where nothing is borrowed:
+# NVRTC's division of 128-bit integers reads it with `addc` after `sub.cc`.
 
 
 def _add_carry_out(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -185,18 +187,11 @@ def _add_with_carry(
     return total, np.less(partial, b) | np.less(total, partial)
 
 
-def _subtract_with_borrow(
-    a: np.ndarray, b: np.ndarray, borrow: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    partial = a - b
-    return partial - borrow, np.less(a, b) | np.less(partial, borrow)
-
-
 _CHAINED = {
     "add": _add_carry_out,
     "addc": _add_with_carry,
-    "sub": lambda a, b: (a - b, np.less(a, b)),
-    "subc": _subtract_with_borrow,
+    "sub": lambda a, b: (a - b, np.greater_equal(a, b)),
+    "subc": lambda a, b, carry: _add_with_carry(a, ~b, carry),
 }
 
 
@@ -208,7 +203,7 @@ def _chained(evaluate: Callable, kind: str, operands: int, reads: bool, writes: 
 
 @form(f"(add|sub).(cc).({WORDS})", f"(addc|subc)[.cc].({WORDS})")
 def _carry(opcode: str, cc: str | None, kind: str) -> Operation:
-    """`.cc` writes the carry or borrow, `addc` and `subc` take that of an earlier instruction."""
+    """`.cc` writes the carry flag, `addc` and `subc` take that of an earlier instruction."""
     return _chained(_CHAINED[opcode], kind, 2, opcode.endswith("c"), bool(cc))
 
 
