@@ -134,7 +134,7 @@ def _saturating(opcode: str) -> Operation:
     )
 
 
-@form("(min|max).relu.s32")
+@form("(min|max).relu.s32", "(min|max).s32.relu")
 def _relu(opcode: str) -> Operation:
     pick, zero = _UFUNCS[opcode], np.int32(0)
     return uniform(lambda a, b: np.maximum(pick(a, b), zero), "s32", 2)

@@ -110,15 +110,19 @@ def atomic_step(i: Instruction, code):
     kind = i.modifiers[-1]
     op = next(m for m in i.modifiers if m in atomics.OPERATIONS)
     n = i.vector_length
-    if n > 1 or kind == "b128":
-        raise i.unsupported("does not have vector or 128-bit atomics")
+    if kind == "b128" or n > 1 and space != "global":
+        raise i.unsupported("has no 128-bit atomics, and those of vectors in global memory alone")
     size = i.dtype.itemsize
     unsigned = UNSIGNED[size]
     operands = list(i.operands)
-    put = putter(i, operands.pop(0)) if returns else None
+    puts = [putter(i, o) for o in items_of(operands.pop(0))] if returns else []
     wanted = returns and i.operands[0] is not None
     memory = operands.pop(0)
-    gets = [getter(i, o, unsigned) for o in operands[: 2 if op == "cas" else 1]]
+    gets = [
+        getter(i, item, unsigned)
+        for operand in operands[: 2 if op == "cas" else 1]
+        for item in items_of(operand)
+    ]
     address_of, guard = address_getter(i, memory), guard_getter(i)
     cache: dict = {}
 
@@ -129,30 +133,32 @@ def atomic_step(i: Instruction, code):
             return
         address = address_of(S, R)
         if S.counting:
-            S.tally.access(S, i, space, "atomic", address, size, mask)
-        pieces = pieces_of(S, i, space, address, size, size, mask, cache, True)
+            S.tally.access(S, i, space, "atomic", address, size * n, mask)
+        pieces = pieces_of(S, i, space, address, size, size * n, mask, cache, True)
         check_writable(S, i, pieces)
         if S.sanitizer is not None:
-            S.sanitizer.access(S, i, "atomic", pieces, size, 1)
+            S.sanitizer.access(S, i, "atomic", pieces, size, n)
         inputs = [S.layout.flat(g(S, R)) for g in gets]
-        out = np.zeros(S.layout.shape, unsigned) if wanted else None
+        outs = [np.zeros(S.layout.shape, unsigned) for _ in range(n)] if wanted else []
         for region, view, index, sub in pieces:
             if region is not None:
                 region.written = True
             where = np.flatnonzero(S.layout.full(everyone(sub)))
-            at = S.layout.flat(index)[where]
+            first = S.layout.flat(index)[where]
             values = [v[where] for v in inputs]
-            operand, compare = values[-1], values[0] if op == "cas" else None
-            old = atomics.atomic(
-                op, kind, view, at, operand, compare, wanted or op == "cas",
-                flush=region is not None,
-            )  # fmt: skip
-            # one that leaves memory as it was, such as a lock tried in vain, is no news
-            if old is None or bool((view[at] != old).any()):
-                S.writes += 1
-            if out is not None:
-                out.reshape(-1)[where] = old
-        if out is not None:
+            compare = values[0] if op == "cas" else None
+            for k, operand in enumerate(values[-n:]):  # each element of a vector is atomic alone
+                at = first + k
+                old = atomics.atomic(
+                    op, kind, view, at, operand, compare, wanted or op == "cas",
+                    flush=region is not None,
+                )  # fmt: skip
+                # one that leaves memory as it was, such as a lock tried in vain, is no news
+                if old is None or bool((view[at] != old).any()):
+                    S.writes += 1
+                if wanted:
+                    outs[k].reshape(-1)[where] = old
+        for put, out in zip(puts, outs, strict=False):
             put(S, R, out, p)
 
     return step

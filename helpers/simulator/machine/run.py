@@ -9,6 +9,7 @@ import numpy as np
 
 from ..argument_checks import Passed
 from ..compile.compiler import Compiled
+from ..limits import SIMULATED
 from ..ptx import program, ptxas
 from ..ptx.contraction import contract
 from ..ptx.ptx_parser import parse
@@ -20,6 +21,7 @@ from .memory import AddressSpace
 from .variables import ModuleState, element_dtype
 
 BATCH_BYTES = 1 << 28  # of shared and local memory of the blocks that run at once
+SHARED_UNIT = 128  # bytes: a block's shared memory is handed out in multiples of it
 FRAMES = 32  # that a function which calls itself is expected to need on a thread's stack
 
 
@@ -136,6 +138,10 @@ class Run:
         )
         self.addresses.update({v.name: at for at, v in self.shared_variables})
         self.shared_bytes = before + dynamic
+        total = -(-self.shared_bytes // SHARED_UNIT) * SHARED_UNIT
+        self.specials["dynamic_smem_size"] = dynamic
+        self.specials["total_smem_size"] = total
+        self.specials["aggr_smem_size"] = total + SIMULATED.reserved_shared
         return static
 
     def place_variables(self) -> None:

@@ -63,6 +63,7 @@ IDEAS = {
     **dict.fromkeys(("mapa.", "getctarank.", "st.async", "red.async"), CLUSTERS),
     "wgmma.": "products of a whole warpgroup: use those of a warp, mma.sync or wmma",
     "tcgen05.": _LATER,
+    "mov.b128": "128-bit atomics: lock with a word of 32 bits, or pack what changes into 64",
     "multimem.": "memory of several GPUs: there is one",
     "alloca.": "arrays whose size is known only when the kernel runs: fix it, or use malloc()",
 }

@@ -98,7 +98,8 @@ def test_saturating() -> None:
     check("sub.sat.s32", "s32 s32", "s32", lambda a, b: clamp(a - b, "s32"))
     check("mad.hi.sat.s32", "s32 s32 s32", "s32", lambda a, b, c: clamp((a * b >> 32) + c, "s32"))
     check("min.relu.s32", "s32 s32", "s32", lambda a, b: max(min(a, b), 0))
-    check("max.relu.s32", "s32 s32", "s32", lambda a, b: max(a, b, 0))
+    for name in ("max.relu.s32", "max.s32.relu"):
+        check(name, "s32 s32", "s32", lambda a, b: max(a, b, 0))
 
 
 @pytest.mark.parametrize("kind", ["u32", "s32"])

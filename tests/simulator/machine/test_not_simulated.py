@@ -17,6 +17,10 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(int* o) {
 }
 """
 TEXTURE = 'extern "C" __global__ void k(int* o) { o[0] = (int)tex1Dfetch<float>(0ull, 1); }'
+WIDE = """
+typedef unsigned __int128 u128;
+extern "C" __global__ void k(u128* o) { atomicCAS(o, (u128)0, (u128)1); }
+"""
 CHILD = """
 __global__ void child(int* o) { o[0] = 1; }
 extern "C" __global__ void k(int* o) { child<<<1, 1>>>(o); }
@@ -28,6 +32,7 @@ extern "C" __global__ void k(int* o) { child<<<1, 1>>>(o); }
     [
         (TEXTURE, (), "has no textures and surfaces: pass the array itself"),
         (CHILD, ("-rdc=true",), "a kernel cannot launch kernels here: launch them from Python"),
+        (WIDE, ("--device-int128",), "has no 128-bit atomics: lock with a word of 32 bits"),
         (CLUSTER.replace("WHAT", "cluster.sync();"), (), "has no clusters of blocks: let every"),
         (CLUSTER.replace("WHAT", "o[0] = cluster.block_rank();"), (), "has no clusters of blocks"),
         (CLUSTER.replace("WHAT", "*cluster.map_shared_rank(s, 1) = 2;"), (), "has no clusters"),

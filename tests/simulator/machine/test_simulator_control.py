@@ -183,6 +183,35 @@ def test_atomics_on_shared_and_global_memory():
     assert f[0] == 200
 
 
+def test_atomics_on_vectors_add_each_element():
+    body = """
+    float4 was = atomicAdd(&a[threadIdx.x & 1], make_float4(1, 2, 3, 4));
+    old[threadIdx.x] = was.x + was.w;
+    atomicAdd((float2*)pairs + 1, make_float2(0.5f, threadIdx.x));
+    asm volatile("red.global.add.noftz.v2.f16x2 [%0], {%1, %1};" :: "l"(halves), "r"(0x3c004000));
+    """
+    a, old, pairs = (np.zeros(n, np.float32) for n in (8, 40, 4))
+    halves = np.zeros(4, np.float16)
+    parameters = "float4* a, float* old, float* pairs, __half2* halves"
+    code = kernel(body, parameters, "#include <cuda_fp16.h>\n")
+    report = run(code, a, old, pairs, halves, block=40, sanitize=True)
+    assert not report.findings
+    assert a.tolist() == [20, 40, 60, 80] * 2
+    np.testing.assert_array_equal(np.sort(old), np.repeat(np.arange(20), 2) * 5)
+    assert pairs.tolist() == [0, 0, 20, 780] and halves.tolist() == [80, 40, 80, 40]
+
+
+def test_special_registers_of_shared_memory():
+    names = ("dynamic", "total", "aggr")
+    reads = "".join(
+        f'asm("mov.u32 %0, %{name}_smem_size;" : "=r"(a[{k}]));' for k, name in enumerate(names)
+    )
+    body = "__shared__ int s[50]; s[threadIdx.x] = 0; extern __shared__ int d[]; d[0] = s[9];"
+    a = np.zeros(3, np.int32)
+    run(kernel(body + reads + "a[0] += d[0];"), a, shared_mem=100)
+    assert a.tolist() == [100, 384, 384 + 1024]  # 208 bytes and 100, in units of 128
+
+
 def test_printf(capsys):
     body = (
         'if (threadIdx.x < 3) printf("t %d %s %5.2f %c%% %lld %x %-4u|\\n", threadIdx.x, "hi",'
