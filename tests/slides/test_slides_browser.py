@@ -222,6 +222,17 @@ def test_the_speaker_sees_notes_and_what_comes_next(made, browser):
         assert told.locator("pre").evaluate("one => getComputedStyle(one).whiteSpace") == "pre-wrap"
         assert "See: a player" in speaker.locator("#next-title").inner_text()
         assert re.search(r"\d:\d\d", speaker.locator(".speaker-controls-time .timer").inner_text())
+        assert not speaker.evaluate(
+            """["default", "wide", "tall"].flatMap((layout) => {
+                document.body.dataset.speakerLayout = layout;
+                return [...document.querySelectorAll("#upcoming-slide .label, #speaker-layout")]
+                    .filter((label) => [...document.querySelectorAll("iframe")].some((frame) => {
+                        const [a, b] = [label, frame].map((one) => one.getBoundingClientRect());
+                        return a.left < b.right && b.left < a.right
+                            && a.top < b.bottom && b.top < a.bottom;
+                    })).map((label) => `${layout}: ${label.textContent}`);
+            })"""
+        )
         # The clicker works there too, and a figure stands the same in the room and here.
         speaker.keyboard.press("PageDown")
         counter = ".present .figure-player-counter"

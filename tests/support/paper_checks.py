@@ -47,6 +47,9 @@ _BAD = r"""() => {
   }
   return bad;
 }"""
+_CUT_NOTES = """[...document.querySelectorAll(".handout-notes :is(pre, p)")]
+  .filter((note) => note.scrollWidth > note.clientWidth + 1)
+  .map((note) => note.textContent.slice(0, 60))"""
 _TURN = """(name) => {
   window.dispatchEvent(new Event("afterprint"));
   document.documentElement.classList.toggle("handout", name === "handout");
@@ -62,6 +65,7 @@ def check(page) -> int:
     assert not (bad := page.evaluate(_BAD)), bad
     handed = page.evaluate(_TURN, "handout")
     assert not (bad := page.evaluate(_BAD)), bad
+    assert not (cut := page.evaluate(_CUT_NOTES)), cut
     # Half a page of A4 or US Letter, of which 30 mm are margins; none for an answer alone.
     assert max(handed) <= (279 - 30) / 2 / 25.4 * 96 or page.locator(".handout-notes").count()
     page.evaluate(_TURN, "")

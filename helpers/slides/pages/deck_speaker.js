@@ -7,6 +7,8 @@ const SPEAKER = `
   .speaker-controls-notes :is(p, ul, ol) { margin: 0 0 10px; }
   .speaker-controls-notes h4, #next-title b { margin: 14px 0 4px; font-size: 0.8em; color: #5b6470; }
   .speaker-controls-notes pre { margin: 0; padding: 8px 10px; background: #f4f6f8; font: 15px/1.4 monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+  /* reveal.js lays "Upcoming" and the choice of a layout over the next slide: they get a strip above it. */
+  #upcoming-slide#upcoming-slide { padding-top: 50px; }
   #next-title { padding: 0 16px 10px; } #next-title b { display: block; }
 `;
 const SET = ".choices-bar input, .bench-control input, .bench-view button, .bench-tabs button";
