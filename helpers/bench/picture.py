@@ -201,7 +201,7 @@ def _sectors(
             for byte in range(start, start + access.bytes):
                 bytes_of.setdefault(byte // SECTOR_BYTES, set()).add(byte % SECTOR_BYTES)
         used, count = sum(map(len, bytes_of.values())), len(bytes_of)
-        y = 18 + 68 * n
+        y = 18 + 70 * n
         name = f"{access.kind} of {access.array}, line {access.line}"
         canvas.text(_LEFT, y, name.replace("_", "\\_"), bold=True)
         share = f"{counted(count, 'sector')}, {100 * used / (SECTOR_BYTES * count):.3g} % used"
@@ -224,7 +224,7 @@ def _sectors(
             start = (sector * SECTOR_BYTES - base) // WORD
             row = divmod(start, across) if across else (start,)
             text = access.array + "".join(f"[{at}]" for at in row)
-            canvas.text(_LEFT + place * width, y + 50, text.replace("_", "\\_"), fill="muted")
+            canvas.text(_LEFT + place * width, y + 47, text.replace("_", "\\_"), fill="muted")
         said.append(f"{name}: {share}")
     return f"Warp 0 of block (0, 0). {'; '.join(said)}." if said else ""
 

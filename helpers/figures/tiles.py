@@ -16,6 +16,8 @@ from .replay import Element, Held
 
 Cell = tuple[int, int]
 
+_MARGIN = 4  # of a cell, at least so many pixels beside its number, or the number is set closer
+
 
 class Look(NamedTuple):
     """How the cells of one group are drawn."""
@@ -56,13 +58,15 @@ def value_grid(
         group, text = content(at)
         cells[group].append((place, text))
     texts = [text for found in cells.values() for _, text in found]
-    size = _size([*texts, widest], grid)
+    longest = max([*texts, widest], key=len)
+    size = _size(longest, grid)
+    tight = size and text_width(longest, size, mono=True) > grid.cell_width - _MARGIN
     for name, look in looks.items():
         boxes = [grid.box(*place) for place, _ in cells[name]]
         canvas.cells(boxes, fill=look.fill, stroke=look.stroke, weight=1, dash=look.dash)
     for name, look in looks.items() if size else ():
         found = [(*grid.centre(*place), text) for place, text in cells[name] if text]
-        canvas.add(centred(found, size, look.ink, look.bold))
+        canvas.add(centred(found, size, look.ink, look.bold, spacing=-1 if tight else 0))
 
 
 def cells_of(name: str, d: int, elements: Iterable[Element]) -> list[Cell]:
@@ -160,9 +164,8 @@ def result_grid(
     value_grid(canvas, grid, _RESULT_LOOKS, content, widest)
 
 
-def _size(texts: list[str], grid: Grid) -> float | None:
-    """The largest size of text in which all fit their cells, or None."""
-    longest = max(texts, key=len)
+def _size(longest: str, grid: Grid) -> float | None:
+    """The largest size of text in which even the longest fits its cell, or None."""
     for size in range(NORMAL, SMALLEST - 1, -1):
         fits = text_width(longest, size, mono=True) <= grid.cell_width
         if fits and size <= 0.85 * grid.cell_height:

@@ -123,18 +123,18 @@ def _threads(canvas: Canvas, state: TreeState) -> Grid:
             stroke="ink" if thick else name, weight=3 if thick else 1,
         )  # fmt: skip
         label = f"thread {thread}" if box >= 76 else f"t{thread}"
-        canvas.text(middle, grid.y + 17, label, anchor="middle")
+        canvas.text(middle, grid.y + 19, label, anchor="middle")
         if thread in state.registers:
             text = text_of(state.registers[thread])
             size = _fitting(text, box - 4, LARGE)
-            canvas.text(middle, grid.y + 40, text, size=size, anchor="middle", mono=True, bold=True)
+            canvas.text(middle, grid.y + 41, text, size=size, anchor="middle", mono=True, bold=True)
     return grid
 
 
 def _label(canvas: Canvas, y: float, level: int) -> None:
-    canvas.text(_LEFT - 12, y + 15, "s_data", anchor="end", mono=True, bold=True)
+    canvas.text(_LEFT - 12, y + 13, "s_data", anchor="end", mono=True, bold=True)
     if level == 0:
-        canvas.text(_LEFT - 12, y + 32, "shared", anchor="end", fill="muted")
+        canvas.text(_LEFT - 12, y + 34, "shared", anchor="end", fill="muted")
 
 
 def _words(
