@@ -147,15 +147,20 @@ def _checked_array(where: str, array: np.ndarray, param, declared: Declared | No
 
 
 def _dtype_fits(dtype: np.dtype, declared: Declared) -> bool:
-    """Whether an array may stand behind a pointer. Unsigned words also carry packed or raw data."""
+    """Whether an array may stand behind a pointer. Unsigned words also carry packed or raw data.
+
+    Vectors carry whole words of anything, but a wider float than theirs is a slip: NumPy's float64.
+    """
     if dtype.name in declared.dtypes:
         return True
     wanted = np.dtype(declared.dtypes[0]) if declared.dtypes[0] != "bfloat16" else None
+    element = 2 if wanted is None else wanted.itemsize
+    if declared.vector > 1 and element * declared.vector % dtype.itemsize == 0:
+        wider = dtype.kind == "f" and dtype.itemsize > element
+        return not wider or (wanted is not None and wanted.kind != "f")
     if wanted is None:
         return dtype.itemsize == 2
     if wanted.kind == "f":
-        if dtype.kind == "c":  # float2 and double2 are how C writes a complex number
-            return declared.vector == 2 and dtype.itemsize == 2 * wanted.itemsize
         return dtype.kind == "V" and dtype.itemsize % wanted.itemsize == 0
     if dtype.kind in "fcV" or dtype.itemsize < wanted.itemsize:
         return wanted.kind == "u" or declared.vector > 1 or dtype.kind == "V"

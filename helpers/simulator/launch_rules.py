@@ -15,7 +15,6 @@ from .compile.signature import Argument as Declared
 from .limits import SIMULATED
 
 Shape = tuple[int, int, int]
-_REAL = ("np.float32", "np.float64")
 Refusal = Callable[[str], Exception]
 
 
@@ -87,11 +86,7 @@ def check_array(
     if not array.dtype.isnative or (types and not fits(array.dtype, declared)):
         given = array.dtype if array.dtype.isnative else f"{array.dtype.name} in foreign byte order"
         usual = _numpy_name(types[0] if types else array.dtype.name)
-        fix = f"pass {name}.astype({usual})"
-        if not constant:
-            fix = f"make it with cp.empty({name}.shape, {usual})"
-        if array.dtype.kind == "c" and usual in _REAL:
-            fix = f"pass {name}.view({usual}), which has each real part before its imaginary one"
+        fix = _other_elements(declared, array.dtype, usual)
         needs = f", but `{declared.declaration}` needs {' or '.join(types)}" if types else ""
         raise refusal(f"{where} is {given}{needs}; {fix}.")
     if not array.flags.c_contiguous:
@@ -102,6 +97,31 @@ def check_array(
             f"{where} is a view whose elements do not lie one after the other in memory (a "
             f"transpose or a slice), which the kernel cannot see; {fix}."
         )
+
+
+def _other_elements(declared: Declared | None, given: np.dtype, usual: str) -> str:
+    """How to make an array of `usual` elements of one of others."""
+    name = declared.name if declared else "..."
+    if given.kind == "c" and usual.startswith("np.float"):
+        parts = {"np.float32": np.complex64, "np.float64": np.complex128}.get(usual)
+        whole = "" if parts in (None, given.type) else f".astype(np.{np.dtype(parts)})"
+        narrow = "" if parts else f".astype({usual})"
+        real = usual if parts else f"np.float{4 * given.itemsize}"
+        return (
+            f"pass {name}{whole}.view({real}){narrow}, which has each real part before its "
+            "imaginary one"
+        )
+    anew = f"pass {name}.view({usual}) to read its bytes anew"
+    if given.kind == "c":
+        return anew
+    fix = f"pass {name}.astype({usual})"
+    if declared is not None and not declared.constant:
+        fix = f"make it with cp.empty({name}.shape, {usual})"
+    # numbers of another precision are hardly ever meant as the bytes of these
+    precise = given.kind == "f" and usual.startswith("np.float")
+    if not given.isnative or (precise and (declared is None or declared.vector == 1)):
+        return fix
+    return f"{fix}, or {anew}"
 
 
 def is_array(value) -> bool:

@@ -54,6 +54,49 @@ def test_complex_numbers_are_float2_and_double2():
         standin.RawKernel(code, "k")((1,), (2,), (x,))
 
 
+@pytest.mark.parametrize(
+    ("pointer", "dtype", "numbers"),
+    [
+        ("float4", np.uint8, 16),
+        ("float4", np.float16, 8),
+        ("float4", np.complex64, 2),
+        ("float2", np.int64, 1),
+        ("double2", np.complex64, 2),
+        ("uint4", np.float64, 2),
+    ],
+)
+def test_vectors_carry_whole_words_of_anything(pointer, dtype, numbers):
+    code = f'extern "C" __global__ void k(const {pointer}* x, {pointer}* y) {{ y[1] = x[0]; }}'
+    x, y = standin.asarray(np.arange(numbers).astype(dtype)), standin.zeros(2 * numbers, dtype)
+    standin.RawKernel(code, "k")((1,), (1,), (x, y))
+    assert y.get().tolist() == [0] * numbers + list(range(numbers))
+
+
+@pytest.mark.parametrize(
+    ("pointer", "dtype", "advice"),
+    [
+        (
+            "float4*",
+            np.float64,
+            r"cp\.empty\(x\.shape, np\.float32\), or pass x\.view\(np\.float32\)",
+        ),
+        (
+            "const float*",
+            np.int32,
+            r"pass x\.astype\(np\.float32\), or pass x\.view\(np\.float32\)",
+        ),
+        ("const float*", np.float64, r"; pass x\.astype\(np\.float32\)\.$"),
+        ("float*", np.complex64, r"; pass x\.view\(np\.float32\), which has each real part"),
+        ("float*", np.complex128, r"; pass x\.astype\(np\.complex64\)\.view\(np\.float32\), "),
+        ("int*", np.complex64, r"; pass x\.view\(np\.int32\) to read its bytes anew\.$"),
+    ],
+)
+def test_arrays_of_other_elements_are_told_what_to_pass(pointer, dtype, advice):
+    code = f'extern "C" __global__ void k({pointer} x) {{ }}'
+    with pytest.raises(SimulatorError, match=advice):
+        standin.RawKernel(code, "k")((1,), (1,), (standin.zeros(8, dtype),))
+
+
 def test_cupys_header_of_complex_numbers():
     code = """
     #include <cupy/complex.cuh>

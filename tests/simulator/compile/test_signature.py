@@ -303,7 +303,7 @@ def test_arguments_go_in_a_tuple():
         (
             (Q, K, S.astype(np.int32), 2, 1.0),
             "qk: S is int32, but `float* S` needs float32; make it with "
-            "cp.empty(S.shape, np.float32).",
+            "cp.empty(S.shape, np.float32), or pass S.view(np.float32) to read its bytes anew.",
         ),
         (
             (Q.astype(">f4"), K, S, 2, 1.0),
