@@ -31,10 +31,12 @@ _WITH_VALUE = ("-I", "--include-path", "-D", "--define-macro", "-U", "--undefine
 _DEFAULTS = {  # with the options that stand in their place
     f"-arch={DEFAULT_ARCHITECTURE}": ("arch", "gpu-architecture"),
     "-std=c++17": ("std",),
-    "-ftz=true": ("ftz", "use_fast_math"),
     "-default-device": ("default-device", "device-as-default-execution-space"),
     "-lineinfo": ("lineinfo", "generate-line-info", "G", "device-debug"),
 }
+# CuPy (cupy/cuda/compiler.py) adds it behind the caller's options, and of two NVRTC takes the last:
+# subnormals are flushed whatever the caller asks for.
+_ALWAYS = "-ftz=true"
 _ARCHITECTURE = ("-arch", "--gpu-architecture")
 
 _provider: Provider = NvrtcProvider()
@@ -92,10 +94,10 @@ def compile_ptx(
 ) -> Compiled:
     """Compile CUDA C to PTX for compute capability 9.0, with a `.loc` for every line.
 
-    As under CuPy, `-std=c++17`, `-ftz=true` and `-default-device` (a function without __device__
-    is compiled all the same) are added unless `options` say otherwise, and there are no host
-    headers. `-arch=sm_XY` asks for the PTX of that architecture. The same source, options, compiler
-    and included texts are compiled once.
+    As under CuPy, `-std=c++17` and `-default-device` (a function without __device__ is compiled all
+    the same) are added unless `options` say otherwise, `-ftz=true` in any case, and there are no
+    host headers. `-arch=sm_XY` asks for the PTX of that architecture. The same source, options,
+    compiler and included texts are compiled once.
 
     Args:
         code: the source text.
@@ -223,7 +225,7 @@ def _split_options(options: tuple[str, ...]) -> tuple[list[str], list[str]]:
 def _with_defaults(settings: list[str]) -> tuple[str, ...]:
     given = {setting.lstrip("-").split("=")[0] for setting in settings}
     added = [option for option, names in _DEFAULTS.items() if given.isdisjoint(names)]
-    return (*added, *settings)
+    return (*added, *settings, _ALWAYS)
 
 
 def _read_includes(code: str, folders: list[str]) -> tuple[tuple[str, str, str], ...]:

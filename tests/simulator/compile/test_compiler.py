@@ -48,7 +48,6 @@ def test_defaults_are_those_of_cupy_and_lines_are_kept():
     [
         ("-arch=sm_90a", ".target sm_90a"),
         ("--gpu-architecture=compute_80", ".target sm_80"),
-        ("-ftz=false", "mul.f32"),
         ("--use_fast_math", "mul.ftz.f32"),
     ],
 )
@@ -56,6 +55,11 @@ def test_options_of_the_caller_win(option, expected):
     compiled = compile_ptx(KERNEL, (option,))
     assert expected in compiled.ptx
     assert "followed by" not in compiled.log  # NVRTC's warning when an option is given twice
+
+
+@pytest.mark.parametrize("options", [("--ftz=false",), ("-use_fast_math", "-ftz=false")])
+def test_subnormals_are_flushed_whatever_is_asked_for_as_cupy_does(options):
+    assert "mul.ftz.f32" in compile_ptx(KERNEL, options).ptx
 
 
 def test_options_may_stand_in_two_parts():
