@@ -69,7 +69,7 @@ def _misaligned(array, alignment: int) -> bool:
     A device array is where its address says; one of NumPy will be where a copy of the array that
     owns its memory begins, plus its offset there.
     """
-    if hasattr(array, "data") and hasattr(array.data, "ptr") and not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray):
         return bool(array.data.ptr % alignment)
     root = array
     while isinstance(root.base, np.ndarray):

@@ -115,7 +115,8 @@ def shuffle_step(i: Instruction, code):
         source = np.where(valid, source, LANE)
         if S.sanitizer is not None:
             S.sanitizer.shuffled(S, i, active, source & 31)
-        return _take(value, source & 31), valid
+        # a lane that takes no part gives 0 (undefined by the manual; what an H200 does)
+        return _take(np.where(active, value, U32.type(0)), source & 31), valid
 
     return _step(i, compute, U32, U32, U32, members=3)
 

@@ -51,11 +51,18 @@ class Tally:
 
     # ------------------------------------------------------------------ accesses
 
-    def access(self, S, i: Instruction, space: str, kind: str, address, size: int, mask) -> None:
-        """Count one load, store or atomic of `size` bytes a lane."""
+    def access(
+        self, S, i: Instruction, space: str, kind: str, address, size: int, mask,
+        named: bool = True,
+    ) -> None:  # fmt: skip
+        """Count one load, store or atomic of `size` bytes a lane.
+
+        A load through a generic address is no instruction of shared memory, though its wavefronts
+        are (Nsight Compute on an H200): there the state space is not `named`.
+        """
         if space == "generic":
             for name, here, sub in generic_spaces(S, address, mask):
-                self.access(S, i, name, kind, here, size, sub)
+                self.access(S, i, name, kind, here, size, sub, named=False)
             return
         counts = self.counts[i.serial]
         layout = S.layout
@@ -79,7 +86,7 @@ class Tally:
             if loads and i.predicate is not None:
                 executed = S.active_numbers(S.mask)[0]
             for offset, width in plan:
-                if not i.predicated_off:
+                if not i.predicated_off and (named or not loads):
                     counts[f"shared_{kind}_instructions"] += executed
                 shifted = lanes + offset if offset else lanes
                 cost = counters.shared_wavefronts(shifted, width, active, load=loads)

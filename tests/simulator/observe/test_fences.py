@@ -177,3 +177,23 @@ def test_lanes_that_are_read_must_be_there(body, what):
     assert bool(found) is (what is not None)
     if what:
         assert what in found[0].message
+
+
+def test_a_lane_that_takes_no_part_gives_what_an_h200_gives():
+    """Read on an H200 (2026-11-30): 0, whether the lane has left, is elsewhere or never was."""
+    codes = {
+        "if (t >= 16) return; o[t] = __shfl_down_sync(0xffff, v, 8);": [*range(108, 116), *[0] * 8],
+        "if (t < 16) o[t] = __shfl_xor_sync(0xffffffff, v, 16);": [0] * 16,
+        "if (t & 1) o[t] = __shfl_xor_sync(0xaaaaaaaa, v, 1); else o[t] = 9;": [9, 0] * 8,
+    }
+    for body, expected in codes.items():
+        o = zeros(32)
+        code = (
+            f'extern "C" __global__ void k(int* o) {{ int t = threadIdx.x, v = t + 100; {body} }}'
+        )
+        simulator.launch(code, "k", 1, 32, (o,))
+        assert o[:16].tolist() == expected
+    o = zeros(20)
+    code = 'extern "C" __global__ void k(int* o) { int t = threadIdx.x; o[t] = '
+    simulator.launch(code + "__shfl_down_sync(~0u, t + 100, 12); }", "k", 1, 20, (o,))
+    assert o.tolist() == [*range(112, 120), *[0] * 12]
