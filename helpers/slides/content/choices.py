@@ -26,7 +26,7 @@ from helpers.figures.player import Figure
 
 LARGEST = 48  # settings of one `interact`
 HEAVIEST = 3_000_000  # characters of all its results
-LONGEST = 15.0  # seconds for all of them
+LONGEST = 15.0  # seconds of the processor for all of them
 _STYLE = re.compile(r"<style\b[^>]*>.*?</style>", re.S)
 _UNSYNCED = ("layout", "tabbable", "tooltip")
 
@@ -79,10 +79,10 @@ def sweep(widget: ipywidgets.interactive, function: Callable) -> Choices | None:
     if not controls or any(values is None for values in offered.values()):
         return None
     figures = _figures()
-    began = time.perf_counter()
+    began = time.process_time()
     first = _run(function, now, figures)
     other = _run(function, {name: _another(offered[name], now[name]) for name in now}, figures)
-    seconds = (time.perf_counter() - began) / 2
+    seconds = (time.process_time() - began) / 2
     pairs = zip(first["states"], other["states"], strict=True)
     weight = len(other.get("html", "")) + sum(len(str(b)) for a, b in pairs if a != b) + 1
     most = min(LARGEST, int(HEAVIEST / weight), int(LONGEST / max(seconds, 1e-3)))
