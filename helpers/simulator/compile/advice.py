@@ -8,6 +8,8 @@ from .source_text import mask
 
 NO_FILE = re.compile(r'source file "([^"]*)"')
 UNDEFINED = re.compile(r'identifier "([^"]*)" is undefined|namespace "std" has no member "([^"]*)"')
+_COMPOUND_LITERAL = re.compile(r"\(\s*(?:struct\s+)?(\w+)\s*\)\s*\{")
+_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]")
 # What a program has around its kernels.
 _MAIN = re.compile(r"\bmain\s*\(")
 _HOST_PART = re.compile(
@@ -113,6 +115,8 @@ _HINTS = {
     "could not be processed as the required runtime APIs": "A kernel cannot launch kernels here: "
     "launch them from Python, one after the other, and leave out functions of the CPU.",
     "host function": "Leave out what runs on the CPU: Python takes its place.",
+    "annotation on lambda": "NVRTC has no such option and needs none: leave __device__ out of the "
+    "lambda, as in [=](auto x) { ... }, and it is device code.",
     "texture is not a template": _TEXTURES,
     "surface is not a template": _TEXTURES,
     "wmma::fragment<": "wmma has fragments of 16x16x16, 32x8x16 and 8x32x16 (half, bfloat16, "
@@ -156,6 +160,10 @@ def hint_of(message: str, source: str = "", line: str = "") -> str:
         found = _of_name(undefined[1] or undefined[2], bool(undefined[2]))
         if found:
             return found
+    if "expected an expression" in message and (literal := _COMPOUND_LITERAL.search(line)):
+        name = literal[1]
+        made = f" or make_{name}(...)" if _VECTOR.fullmatch(name) else ""
+        return f"C++ has no compound literals of C: write {name}{{...}}{made}."
     if "namespace name" in message:
         for pattern, header in _NAMESPACES.items():
             if re.search(pattern, line):

@@ -98,12 +98,12 @@ def _global_fault(S, address, total, mask, verb: str) -> tuple[str, str]:
             f"{makes} far from every array that the kernel was given; check the pointer and the "
             "type of the index."
         )
-    size = region.dtype.itemsize
+    size, element = region.dtype.itemsize, region.element or region.dtype
     index, count = (first - region.start) // size, region.nbytes // size
     valid = f"valid indices 0 to {count - 1}" if count else "it is empty"
     return "out_of_bounds", (
         f"out-of-bounds {verb} {region.name}[{index}] by {_where(S, bad)}: {region.name} has "
-        f"{count} elements of {region.dtype} ({valid}); guard the access with an if."
+        f"{count} elements of {element} ({valid}); guard the access with an if."
     )
 
 

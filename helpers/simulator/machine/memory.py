@@ -117,6 +117,7 @@ class Region:
     written: bool = False
     root: np.ndarray | None = None  # whose memory it is, kept alive
     views: dict = field(default_factory=dict)
+    element: str = ""  # what the source calls the type of a variable's elements, where it is known
 
     def view(self, size: int) -> tuple[np.ndarray, int]:
         """(elements of `size` bytes, address of the first), aligned to `size`."""
@@ -150,10 +151,14 @@ class AddressSpace:
         self.regions.append(region)
         return start
 
-    def add_bytes(self, data: np.ndarray, name: str, kind: str, writable: bool, dtype) -> int:
+    def add_bytes(
+        self, data: np.ndarray, name: str, kind: str, writable: bool, dtype, element: str = ""
+    ) -> int:
         """Make a module variable or the parameters addressable; returns the address."""
         start = ALLOCATIONS.address(data)
-        self.regions.append(Region(name, start, data.nbytes, data, writable, np.dtype(dtype), kind))
+        self.regions.append(
+            Region(name, start, data.nbytes, data, writable, np.dtype(dtype), kind, element=element)
+        )
         return start
 
     def find(self, low: int, high: int) -> Region | None:

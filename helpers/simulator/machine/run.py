@@ -9,6 +9,7 @@ import numpy as np
 
 from ..argument_checks import Passed
 from ..compile.compiler import Compiled
+from ..compile.declared_elements import declared_element
 from ..limits import SIMULATED
 from ..ptx import program, ptxas
 from ..ptx.contraction import contract
@@ -163,9 +164,12 @@ class Run:
                 if isinstance(item, Sym) and item.name in variables.keys() - self.addresses.keys()
             }
             kind = "constant" if v.space == "const" else "device"
+            name, element, dtype = plain_name(v.name), "", element_dtype(v)
+            if found := declared_element(name, v.space, self.prepared.compiled.source):
+                element, dtype = found[0], np.dtype(f"V{found[1]}")
             self.addresses[v.name] = self.space.add_bytes(
-                self.state.bytes_of(v.name), plain_name(v.name), kind, v.space == "global",
-                element_dtype(v),
+                self.state.bytes_of(v.name), name, kind, v.space == "global",
+                dtype, element,
             )  # fmt: skip
 
     def place_grid_barrier(self) -> None:
@@ -174,7 +178,7 @@ class Run:
         address = self.space.add_bytes(
             workspace, "the grid's barrier", "workspace", True, np.uint32
         )
-        self.specials = {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
+        self.specials |= {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
 
     def heap(self):
         """The device's heap, put into the address space when it is first asked for."""

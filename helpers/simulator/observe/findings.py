@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..compile.declared_elements import element_size
 from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
-from .shared_names import element_size
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ class Findings:
         if not before:
             return f"byte {byte - SHARED_BASE} of shared memory"
         start, variable = max(reversed(before), key=lambda place: place[0])
-        unit = element_size(variable, self.run.prepared.compiled.source) or 4
-        return f"{plain_name(variable.name)}[{(byte - start) // unit}]"
+        name = plain_name(variable.name)
+        unit = element_size(name, "shared", self.run.prepared.compiled.source) or 4
+        return f"{name}[{(byte - start) // unit}]"
 
     def _add(self, kind, first, second, places, message) -> None:
         key = (kind, getattr(first, "serial", None), second.serial)

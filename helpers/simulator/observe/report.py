@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..compile.declared_elements import element_size
 from ..errors import SimulatorError
 from ..isa.instructions import operation
 from ..limits import LANES
@@ -17,7 +18,6 @@ from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
 from .findings import Finding
 from .marks import not_counted
-from .shared_names import element_size
 
 # The counters that Nsight Compute has too come first, under the names of its metrics in
 # `NCU_METRICS`; they are always present in `Report.counters`.
@@ -281,8 +281,9 @@ class Report:
         """Where each shared variable begins, its name, bytes of an element; the last one first."""
         variables = sorted(self._run.shared_variables, key=lambda pair: pair[0], reverse=True)
         return [
-            (start, plain_name(variable.name), element_size(variable, self.source))
+            (start, name, element_size(name, "shared", self.source))
             for start, variable in variables
+            for name in (plain_name(variable.name),)
         ]
 
     def _array_at(self, space: str, address: int, size: int) -> tuple[str, int, int]:

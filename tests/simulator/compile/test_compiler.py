@@ -62,6 +62,23 @@ def test_subnormals_are_flushed_whatever_is_asked_for_as_cupy_does(options):
     assert "mul.ftz.f32" in compile_ptx(KERNEL, options).ptx
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told", "right"),
+    [
+        ("(float2){a[0], 2}", "write float2{...} or make_float2(...).", "float2{a[0], 2}"),
+        (
+            "[=] __device__ (auto x) { return x; }",
+            "leave __device__ out",
+            "[=](auto x) { return x; }",
+        ),
+    ],
+)
+def test_what_nvrtc_does_not_take_is_told_otherwise(wrong, told, right):
+    code = 'extern "C" __global__ void k(float* a) {{ auto b = {}; }}'
+    assert told in str(refusal(code.format(wrong)))
+    compile_ptx(code.format(right))
+
+
 def test_options_may_stand_in_two_parts():
     compiled = compile_ptx(
         'extern "C" __global__ void k(TYPE* a) { *a = VALUE; }',

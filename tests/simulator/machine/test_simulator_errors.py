@@ -196,6 +196,25 @@ class TestOutOfBounds:
             "shared memory", line=3,
         )  # fmt: skip
 
+    @pytest.mark.parametrize(
+        ("declaration", "told"),
+        [
+            ("__device__ int table[20]", "read of table[20]: 20 elements of int"),
+            ("__constant__ float4 table[5]", "read of table[5]: 5 elements of float4"),
+            (
+                "__device__ unsigned long long table[4][5]",
+                "table[20]: 20 elements of unsigned long",
+            ),
+        ],
+    )
+    def test_variables_of_the_module_count_in_declared_elements(self, declaration, told):
+        index = {"f": "[threadIdx.x].x", "u": "[threadIdx.x / 5][threadIdx.x % 5]"}
+        element = index.get(declaration.split()[1][0], "[threadIdx.x]")
+        before = "__device__ float first(float x) { return x; }\n" + declaration + ";\n"
+        code = before + kernel(f"a[threadIdx.x] = first(table{element});")
+        where, what = told.split(": ")
+        fails("out_of_bounds", code, (floats(),), where, what, line=4)
+
     def test_part_written_arguments_are_named(self):
         code = kernel("a[threadIdx.x] = 7;\n__syncthreads();\nb[threadIdx.x + 100] = 1;",
                       "float* a, float* b")  # fmt: skip
