@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "for each warp alone",
             ((": 0.0f;\n        __syncthreads();", ": 0.0f;\n        __syncwarp();"),),
             "no race",
-            ("race on s_",),
+            ("race on s_", "put __syncthreads() between the two"),
         ),
         Wrong(
             "in the inner loop",

@@ -29,11 +29,6 @@ class Finding:
         return self.message
 
 
-def _counts(a, granule: int) -> bool:
-    """Whether many threads read and write the same word in one instruction: a counter."""
-    return int(np.count_nonzero(a.granule == granule)) > 1
-
-
 class Findings:
     """The half of `Sanitizer` that puts faults into words, each pair of instructions once."""
 
@@ -87,15 +82,18 @@ class Findings:
         places = [self._place(S, other), self._place(S, mine)]
         word = self._word(S, region, granule)
         line = f"line {i.line}" if i.line != earlier.line else f"the same line {i.line}"
+        # many threads read and write one word in one line: they count in it
+        counter = does == "writes" and did == "read" and i.line == earlier.line
+        counter = counter and int(np.count_nonzero(a.granule == granule)) > 1
         if places[0][0] != places[1][0]:
-            mend = "blocks run in no order: " + self._between_blocks(a, granule)
+            mend = "blocks run in no order: " + self._between_blocks(counter)
         elif places[0][1] == places[1][1]:
             mend = "let one thread do it"
         elif at is None:
             mend = "let one thread write, or give each thread a word of its own"
         elif did == "initialised":
             mend = "put __syncthreads() behind the initialisation, before anybody uses it"
-        elif _counts(a, granule):
+        elif counter:
             mend = "use an atomic, such as atomicAdd: each thread reads, changes and writes it"
         elif other // LANES == mine // LANES and self.known is not None:
             mend = "put __syncwarp() or __syncthreads() between the two"
@@ -115,13 +113,13 @@ class Findings:
             f"{places[1][0]} {does} it in {line} with no barrier between; {mend}.",
         )  # fmt: skip
 
-    def _between_blocks(self, a, granule: int) -> str:
+    def _between_blocks(self, counter: bool) -> str:
         if self.has_fences:
             return (
                 "let the one publish what it wrote by __threadfence() and then an atomic, and the "
                 "other look at the same word by an atomic before it comes here"
             )
-        if _counts(a, granule):
+        if counter:
             return "use an atomic, such as atomicAdd, or give each block words of its own"
         return "give each block words of its own, use an atomic, or split the work into two kernels"
 
