@@ -61,8 +61,8 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "under an if",
             (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
               "if (tid < stride) m = fmaxf(m, __shfl_down_sync(~0u, m, stride));"),),
-            "no race",
-            ("reads lanes 16 to 31 by a shuffle", "take part"),
+            "right",  # lanes that take no part give 0 (see tests/simulator/observe/test_fences.py)
+            ("M",),
         ),
         Wrong(
             "in shared memory, with no barrier",
