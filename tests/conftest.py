@@ -12,11 +12,6 @@ import pytest
 from chromium import CHROMIUM_OPTIONS, chromium_path
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker more than there are processors: browsers and kernels are waited for a lot."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A module's browser tests go to one worker, which then starts its JupyterLab once.
