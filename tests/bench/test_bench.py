@@ -25,19 +25,6 @@ from helpers.problem.attention import TOLERANCE, make_inputs, reference, relativ
 from helpers.problem.ladder import ladder, rung
 from helpers.problem.poison import poison
 
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "transpose.cu"
-    path.write_text(TRANSPOSE)
-    return path
-
-
-@pytest.fixture
-def subject(file):
-    return subject_of(file, None, transposed, rows=[1, 21], cols=[37, 64])
-
-
 # ------------------------------------------------------------------ what is offered
 
 

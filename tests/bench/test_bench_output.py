@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from bench_problems import TRANSPOSE, run, source_of, transposed
+from bench_problems import run, source_of, transposed
 
 from helpers import device, kernels, timing
 from helpers.bench import Problem, bench, sweep
@@ -25,19 +25,6 @@ from helpers.kernels import KernelError
 from helpers.measure import recorded
 from helpers.measure.recorded import Recording, Timed
 from helpers.problem.ladder import ladder
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "transpose.cu"
-    path.write_text(TRANSPOSE)
-    return path
-
-
-@pytest.fixture
-def subject(file):
-    return subject_of(file, None, transposed, rows=[1, 21], cols=[37, 64])
-
 
 # ------------------------------------------------------------------ the sweep
 

@@ -13,19 +13,6 @@ from helpers.bench.result import Result
 from helpers.bench.session import REMEMBERED, Session
 from helpers.bench.subject import Subject, subject_of
 
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "transpose.cu"
-    path.write_text(TRANSPOSE)
-    return path
-
-
-@pytest.fixture
-def subject(file):
-    return subject_of(file, None, transposed, rows=[1, 21], cols=[37, 64])
-
-
 # ------------------------------------------------------------------ states
 
 
