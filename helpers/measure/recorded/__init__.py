@@ -1,6 +1,6 @@
 """What a named GPU gave, for machines that cannot measure: times, profiles and counters.
 
-Every file of this folder has one format:
+The files of this folder have one format:
 
     device, date, versions    whose numbers these are, where that is known
     protocol, note            how times were taken; what else is to be known of them
@@ -11,6 +11,8 @@ Every file of this folder has one format:
     counters                  {file, values, shape, counters}: of small launches
 
 A size is N, "256", or batch, heads, n and d, "4,16,4096,128".
+
+Only `h200_facts.json` has another: what the GPU's parts give; `helpers.measure.facts` reads it.
 """
 
 from __future__ import annotations
