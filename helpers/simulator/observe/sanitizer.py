@@ -51,6 +51,8 @@ class Shadow:
         self.read_at = np.zeros(granules, np.int32)
         self.read_kind = np.zeros(granules, np.int8)
         self.read_time = np.zeros(granules, np.int64)
+        # Most kernels only ever read and write plainly: then nobody need look at the kinds.
+        self.all_writes_plain = self.all_reads_plain = True
 
 
 @dataclass(slots=True)
@@ -334,6 +336,8 @@ class Sanitizer(Phases, Findings):
 
     def _check_copies(self, S, i, a: _Accessed, writer, does: str) -> None:
         s, g = a.shadow, a.granule
+        if s.all_writes_plain:
+            return
         kinds = s.write_kind[g]
         if kinds.max(initial=PLAIN) < COPY:
             return
@@ -357,9 +361,10 @@ class Sanitizer(Phases, Findings):
         suspect = (epoch >= a.epoch) | (region is not None or self.views is not None)
         if suspect.any():
             bad = (writer >= 0) & ((writer != a.first) | (a.first != a.last))
-            bad &= s.write_kind[g] != LANDED
-            if kind == ATOMIC:
-                bad &= s.write_kind[g] != ATOMIC
+            if not s.all_writes_plain:
+                bad &= s.write_kind[g] != LANDED
+                if kind == ATOMIC:
+                    bad &= s.write_kind[g] != ATOMIC
             self._check_race(S, i, a, bad, region, writer, "reads", "wrote")
         self._check_copies(S, i, a, writer, "reads")
         old, old_epoch = s.reader[g], s.read_epoch[g]
@@ -367,9 +372,12 @@ class Sanitizer(Phases, Findings):
         s.reader2[g] = np.where(keep, old, a.last)
         s.reader[g] = a.first
         s.read_epoch[g] = a.stamp
-        s.read_clock[g] = a.clock
         s.read_at[g] = i.serial
-        s.read_kind[g] = kind
+        if self.known is not None:
+            s.read_clock[g] = a.clock
+        s.all_reads_plain &= kind == PLAIN
+        if not s.all_reads_plain:
+            s.read_kind[g] = kind
         if self.orders is not None:
             s.read_time[g] = self.orders.tick()
 
@@ -384,24 +392,31 @@ class Sanitizer(Phases, Findings):
     def _write(self, S, i: Instruction, a: _Accessed, region, kind: int, values) -> None:
         s, g = a.shadow, a.granule
         writer = s.writer[g]
-        atomic = (s.write_kind[g] == ATOMIC) & (kind == ATOMIC)
-        bad = (writer >= 0) & (writer != a.first) & ~atomic & (s.write_kind[g] != LANDED)
+        bad = (writer >= 0) & (writer != a.first)
+        if not s.all_writes_plain:
+            kinds = s.write_kind[g]
+            bad &= (kinds != LANDED) & ((kinds != ATOMIC) | (kind != ATOMIC))
         self._check_race(S, i, a, bad, region, writer, "writes", "wrote")
         self._check_copies(S, i, a, writer, "writes")
-        polled = (s.read_kind[g] == ATOMIC) & (kind == ATOMIC)
+        ordered = np.zeros(1, np.bool_)
+        if kind == ATOMIC and not s.all_reads_plain:
+            ordered = s.read_kind[g] == ATOMIC  # threads may poll it
         if region is None:
-            polled |= self.read_by_bulk(S, i, a)
+            ordered = ordered | self.read_by_bulk(S, i, a)
         for reader in (s.reader[g], s.reader2[g]):
-            bad = (reader >= 0) & (reader != a.first) & ~polled
+            bad = (reader >= 0) & (reader != a.first) & ~ordered
             if self._check_race(S, i, a, bad, region, reader, "writes", "read"):
                 break
         s.writer[g] = a.first
         if kind != ATOMIC:
             self._same_instruction(S, i, a, region, values)
         s.write_epoch[g] = a.stamp
-        s.write_clock[g] = a.clock
         s.write_at[g] = i.serial
-        s.write_kind[g] = kind
+        if self.known is not None:
+            s.write_clock[g] = a.clock
+        s.all_writes_plain &= kind == PLAIN
+        if not s.all_writes_plain:
+            s.write_kind[g] = kind
         if self.orders is not None:
             s.write_time[g] = self.orders.tick()
         s.reader[g] = -1
