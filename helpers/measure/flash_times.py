@@ -14,13 +14,16 @@ from ..gpu import device
 from ..problem.flash_inputs import flops, make_inputs
 from ..problem.ladder import ladder, rung
 from . import timing
+from .facts import load_facts
 from .recorded import Shape, load_flash
+from .tables import Table
 from .times import Cell, Source, Times, recorded_source
 
-__all__ = ["LARGE", "flash_times"]
+__all__ = ["LARGE", "flash_times", "reach"]
 
 LARGE: Shape = (4, 16, 4096, 128)  # batch, heads, n and d
 REFERENCE = "FlashAttention-2"
+_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 RIVALS = {REFERENCE: "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
 _SAMPLE_MS = 20.0  # long enough for the GPU to reach the clock that it can hold
 PROTOCOL = (
@@ -68,6 +71,35 @@ def flash_times(
         "kernel", measured, recorded, functools.partial(_columns, shape), unit="TFLOPS",
         about=f"Batch {b}, {h} heads, n = {n:,}, d = {d}", notes=notes,
     )  # fmt: skip
+
+
+def reach(upto: str = "flash_swizzled") -> Table:
+    """Recorded TFLOPS at `LARGE` beside the most that `mma.sync` gave on the same GPU.
+
+    A kernel of `mma.sync` that keeps the tensor cores busy for a share of the time has that share
+    of those TFLOPS; Nsight Compute counted the time.
+
+    Args:
+        upto: name of the last rung to show.
+
+    Raises:
+        KernelError: there is no such rung.
+        FileNotFoundError: nothing was recorded.
+    """
+    rungs, recording, facts = ladder("flash"), load_flash(), load_facts()
+    if recording is None:
+        raise FileNotFoundError("No FlashAttention kernels were recorded.")
+    most, rates = facts.mma_tflops, recording.tflops[LARGE]
+    names = [one.name for one in rungs[: rungs.index(rung(upto, "flash")) + 1]] + [*RIVALS]
+    rows = [("data sheet, by wgmma", f"{facts.data_sheet['tensor_fp16_TFLOPS']:.0f}", "", "")]
+    rows.append(("mma.sync alone, measured", f"{most:.0f}", "100 %", ""))
+    for name in names:
+        rate, profile = rates[_short(name)], recording.profile(name)
+        busy = f"{profile.metrics[_BUSY]:.1f} %" if profile else ""
+        rows.append((_short(name), f"{rate:.0f}", f"{100 * rate / most:.1f} %", busy))
+    headings = (facts.device, "TFLOPS", "of mma.sync's", "tensor cores busy")
+    note = f"mma.sync alone: {facts.date}, {facts.protocol.split(';')[0]}. Busy: Nsight Compute."
+    return Table(headings, rows, note)
 
 
 def _at(shape: Shape, source: Source | None) -> Source | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.prose import prose
 
 from helpers.kernels import load_kernel
+from helpers.measure.facts import load_facts
 from helpers.measure.flash_times import LARGE
 from helpers.measure.profile import stalls
 from helpers.measure.recorded import load_flash
@@ -16,16 +15,9 @@ from helpers.problem.attention import relative_error
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
 from helpers.problem.flash_inputs import flops, make_inputs, reference
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 RATES = load_flash().tflops[LARGE]
 METRICS = {name: load_flash().profile(name).metrics for name in (
     "flash_baseline", "flash_swizzled", "FlashAttention-2")}  # fmt: skip
-
-
-def prose(chapter: str) -> str:
-    """The chapter's text on one line."""
-    cells = json.loads((NOTEBOOKS / f"{chapter}.ipynb").read_text("utf-8"))["cells"]
-    return " ".join(" ".join("".join(cell["source"]).split()) for cell in cells)
 
 
 def shares(name: str) -> dict[str, float]:
@@ -44,9 +36,17 @@ def test_the_step_and_what_is_left():
     assert RATES["early V"] > 1.05 * RATES["swizzled"] < RATES["B_C 128"]
 
 
-def test_a_twentieth_of_the_tensor_cores():
-    assert "a twentieth" in prose("08_flash_attention")
-    assert RATES["baseline"] / 989 == pytest.approx(1 / 20, abs=0.005)
+def test_a_thirteenth_of_what_mma_sync_reaches():
+    most, text = load_facts().mma_tflops, prose("08_flash_attention")
+    assert "a thirteenth of what the same instructions can do" in text
+    assert f"**measured at {most:.0f}**" in text
+    assert most / RATES["baseline"] == pytest.approx(13, abs=0.5)
+    assert "cuDNN is above it" in text and RATES["cuDNN"] > most > RATES["FlashAttention-2"]
+    after = prose("09_swizzling")
+    assert "gives 40 % of the TFLOPS" in after and "six tenths of them are still free" in after
+    assert RATES["swizzled"] / most == pytest.approx(0.4, abs=0.005)
+    a_cycle = 1e12 * most / load_facts().limits["sms"] / load_facts().clock
+    assert "2,400 here, by `mma.sync`" in after and a_cycle == pytest.approx(2400, rel=0.01)
 
 
 def test_the_banks_explain_the_baseline():

@@ -12,7 +12,7 @@ from helpers.bench import sweep
 from helpers.kernels import KernelError
 from helpers.measure import flash_times as flash_module
 from helpers.measure.charts import rate_chart
-from helpers.measure.flash_times import LARGE, flash_times
+from helpers.measure.flash_times import LARGE, flash_times, reach
 from helpers.measure.recorded import load_flash
 from helpers.problem.flash import FLASH_BASELINE
 
@@ -38,6 +38,18 @@ def test_recorded_rates_stand_alone():
         "baseline",
         "FlashAttention-2",
     ]
+
+
+def test_busy_tensor_cores_are_a_share_of_what_mma_sync_reaches():
+    """Two counts that know nothing of each other: TFLOPS by a clock, busy cycles by a profiler."""
+    rows = {name: values for name, *values in reach().rows}
+    assert list(rows)[2:] == ["baseline", "swizzled", "FlashAttention-2", "cuDNN"]
+    assert rows["mma.sync alone, measured"][:2] == ["629", "100 %"]
+    for name in ("baseline", "swizzled", "FlashAttention-2"):
+        share, busy = (float(text.removesuffix(" %")) for text in rows[name][1:])
+        assert share == pytest.approx(busy, abs=0.5)
+    assert float(rows["cuDNN"][1].removesuffix(" %")) > 100  # so its instructions are others
+    assert "swizzled" not in {row[0] for row in reach("flash_baseline").rows}
 
 
 @without_gpu

@@ -64,8 +64,8 @@ def tile_banks(
     note = ""
     if executed.bytes > access.bytes and not joined:
         note = (
-            f" The hardware joins this load with its neighbours into one of {executed.bytes} bytes "
-            f"a lane: {judge(executed).wavefronts} wavefronts for all of them."
+            f" The assembler joins this load with its neighbours into one of {executed.bytes} "
+            f"bytes a lane: {judge(executed).wavefronts} wavefronts for all of them."
         )
     access = executed if joined else access
     row = f"{TILE} + {PAD}" if PAD else f"{TILE}"

@@ -1,0 +1,118 @@
+"""What chapters 01 to 07 say in words, against what is recorded and what small runs count."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+import pytest
+from support.prose import prose
+
+from helpers.measure.facts import load_facts
+from helpers.measure.recorded import LADDER, load
+from helpers.problem.attention import make_inputs, rung
+from helpers.simulator.compile.compiler import compile_ptx
+from helpers.simulator.observe.counters import ldmatrix_wavefronts, shared_wavefronts
+
+N, D = 128, 64
+FACTS = load_facts()
+
+
+@functools.cache
+def reports(name: str, **settings) -> list:
+    """Reports of a rung's three kernels at N = 128: ratios are those of the chapters' 256."""
+    return rung(name).simulate(*make_inputs(N, D), **settings)[1]
+
+
+def sectors(report, kernel, text: str) -> tuple[int, float]:
+    """Sectors that a line loads, and sectors a request."""
+    c = report.by_line[kernel.lines(text)[0]]
+    return c["global_load_sectors"], c["global_load_sectors"] / c["global_load_requests"]
+
+
+def test_threads_at_once():
+    threads = FACTS.limits["sms"] * FACTS.limits["maxThreadsPerMultiProcessor"]
+    assert f"An H200 holds {threads:,} threads at once" in prose("01_attention")
+
+
+def test_tiling_exchanges_sectors_for_wavefronts_most_of_them_conflicts():
+    turns = N * N // 32 * D
+    naive, tiled = (reports(name)[0].counters for name in ("naive", "tiled"))
+    text = prose("03_tiling")
+    assert "In place of 18 sectors a turn of the inner loop takes 6 wavefronts" in text
+    assert naive["global_load_sectors"] / turns == 18
+    waves = tiled["shared_load_wavefronts"] + tiled["shared_store_wavefronts"]
+    conflicts = tiled["shared_load_bank_conflicts"] + tiled["shared_store_bank_conflicts"]
+    assert waves / turns == 6 and conflicts > waves / 2
+    assert "0.25 → 4" in text
+    bytes_ = [c["global_load_bytes"] for c in (naive, tiled)]
+    assert [naive["flops"] / b for b in bytes_] == [0.25, 4]
+
+
+def test_the_tiled_product_runs_near_the_bound_of_its_wavefronts():
+    """One wavefront a cycle and SM, at N = 16,384, against the recorded time."""
+    c = reports("tiled")[0].counters
+    waves = c["shared_load_wavefronts"] + c["shared_store_wavefronts"]
+    least = waves * (16384 / N) ** 2 / (FACTS.limits["sms"] * FACTS.clock) * 1e3
+    assert 0.75 < least / load(LADDER).times("scaled_dot_product")["tiled"][16384] < 1
+
+
+def test_three_reads_and_a_write_are_most_of_the_softmax():
+    report = reports("reduction")[1]
+    kernel = rung("reduction").launches(N, D)[1].kernel
+    read = [report.by_line[line]["global_load_bytes"] for line in kernel.lines("s[j]")]
+    assert read == 3 * [4 * N * N]
+    assert report.counters["global_store_bytes"] == 4 * N * N
+    text, measured = prose("04_parallel_reduction"), load(LADDER).times("softmax")
+    assert "the 1.159 that it takes" in text and "that makes 0.9 ms" in text
+    assert round(measured["reduction"][16384], 3) == 1.159
+    least = {walks: walks * 4 * 16384**2 / FACTS.data_sheet["dram_TBps"] / 1e9 for walks in (2, 4)}
+    assert least[2] == pytest.approx(0.45, abs=0.005) and least[4] == pytest.approx(0.9, abs=0.01)
+    assert least[4] > measured["reduction"][16384] / 2
+
+
+def test_whose_sectors_the_coarsened_products_load():
+    scores, _, output = reports("coarsened")
+    launches = rung("coarsened").launches(N, D)
+    (q, each), (k, _) = (sectors(scores, launches[0].kernel, f"s_{x}[tx][ty] =") for x in "QK")
+    assert q == k and each == 16
+    kernel = launches[2].kernel
+    (p, _), (v, each) = (sectors(output, kernel, f"s_{x}[tx][ty] =") for x in "PV")
+    assert v == 4 * p and each == 16
+    text = prose("05_thread_coarsening")
+    assert "Half of the sectors that the scores load are $Q$'s" in text
+    assert "four fifths of the output's are $V$'s: 16 to a request" in text
+
+
+def test_launch_bounds_cap_registers():
+    assert FACTS.limits["regsPerMultiprocessor"] == 65536 == 1024 * 64
+    text = prose("05_thread_coarsening")
+    assert "of an SM's 65,536 each of 1,024 threads gets 64 at most" in text
+    kernel = rung("coarsened").launches(N, D, TILE=32)[0].kernel
+    assert "__launch_bounds__(TILE * TILE)" in kernel.source
+    assert kernel.machine_code().registers <= 64
+
+
+def test_the_compiler_unrolls_and_the_assembler_joins():
+    """PTX holds each of the 16 loads of a row, machine code fewer and wider ones."""
+    kernel = rung("coalesced").launches(N, D, TRANSPOSE_ON_STORE=0)[0].kernel
+    ptx = compile_ptx(kernel.code, options=kernel.options).ptx
+    body = ptx[ptx.index("scaled_dot_product(") :].split(".entry")[0]
+    written = re.findall(r"ld\.shared[.\w]*", body)
+    assert set(written) == {"ld.shared.f32"} and len(written) % 16 == 0
+    issued = [op for op in kernel.machine_code().opcodes if op.startswith("LDS")]
+    assert issued == ["LDS.128"]
+    assert kernel.machine_code().opcodes["LDS.128"] == len(written) / 4
+
+
+def test_phases_merge_where_pairs_of_lanes_agree():
+    """The rule that 07 gives as measured, on words of 16 bytes a lane."""
+    lanes = np.arange(32)
+    for same in (1, 2):
+        addresses = 16 * (lanes & ~same)
+        assert int(shared_wavefronts(addresses, 16, load=True)[1]) == 2
+        assert int(shared_wavefronts(addresses, 16, load=False)[1]) == 4
+        assert int(ldmatrix_wavefronts(addresses, 4)[1]) == 4
+    assert int(shared_wavefronts(16 * (lanes & ~4), 16, load=True)[1]) == 4
+    assert "this is the rule as **measured** on an H200" in prose("07_bank_conflicts")
