@@ -1,6 +1,8 @@
 """Figures of the chapters: functions of parameters and of a kernel's own run."""
 
 from . import interacting
+from .ideas.gpu_picture import gpu_picture
+from .ideas.latency_hiding import hiding_frames, latency_hiding
 from .pictures.footprint import footprint, sectors
 from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
@@ -8,6 +10,9 @@ from .pictures.threads import ownership, thread_map
 
 __all__ = [
     "footprint",
+    "gpu_picture",
+    "hiding_frames",
+    "latency_hiding",
     "memory_chart",
     "multiprocessors",
     "ownership",

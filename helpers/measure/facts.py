@@ -35,7 +35,7 @@ class GpuFacts:
         protocol: how they were measured, in a sentence.
         note: what else is to be known of them.
         measured: numbers by name; the name's end says the unit: `_cycles`, `_TBps`, `_TFLOPS`,
-            `_us`, `_per_clock_per_sm`. One is a mapping: `dram_read_TBps_by_warps_per_sm`.
+            `_us`, `_per_clock_per_sm`. Two are tables: see `read_by_warps` and `read_by_loads`.
         limits: what the CUDA runtime says of the device, by its names, and `sms`.
         data_sheet: what NVIDIA says.
         sources: where limits and data sheet are from.
@@ -67,6 +67,32 @@ class GpuFacts:
         """{warps an SM: bytes a second read from DRAM}, measured."""
         table = self.measured["dram_read_TBps_by_warps_per_sm"]
         return {int(warps): 1e12 * rate for warps, rate in table.items()}
+
+    @property
+    def read_by_loads(self) -> dict[int, dict[int, float]]:
+        """{loads that a warp has in flight: {warps an SM: bytes a second from DRAM}}, measured."""
+        table = self.measured["dram_read_TBps_by_loads_and_warps"]
+        return {
+            int(loads): {int(warps): 1e12 * rate for warps, rate in by_warps.items()}
+            for loads, by_warps in table.items()
+        }
+
+    @property
+    def dram_read(self) -> float:
+        """Bytes a second read from DRAM at best, measured."""
+        return 1e12 * self.measured["dram_read_TBps"]
+
+    def in_flight(self, rate: float) -> float:
+        """Bytes that an SM has under way to let all SMs read `rate` bytes a second from DRAM.
+
+        Little's law: under way = rate × latency. The latency is that of an idle memory, so this is
+        the least; a memory in demand answers later.
+        """
+        return rate * self.latency["DRAM"] / self.clock / self.limits["sms"]
+
+    def most_read(self, in_flight: float) -> float:
+        """Bytes a second that all SMs can read from DRAM at most, each with so many under way."""
+        return min(in_flight / self.in_flight(1.0), self.dram_read)
 
     @property
     def mma_tflops(self) -> float:

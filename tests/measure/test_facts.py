@@ -51,3 +51,18 @@ def test_sizes_are_those_of_a_hopper_chip():
         FACTS.limits["sharedMemPerMultiprocessor"]
         < FACTS.data_sheet["l1AndSharedBytesPerMultiprocessor"]
     )
+
+
+def test_littles_law_holds_for_what_was_measured():
+    """A request of a warp is 128 bytes; the H200's 132 SMs wait 700 cycles at 1.98 GHz for it."""
+    latency = 700.16 / 1.98e9
+    for loads, by_warps in FACTS.read_by_loads.items():
+        for warps, rate in by_warps.items():
+            by_law = min(132 * warps * loads * 128 / latency, 4.404e12)
+            assert FACTS.most_read(warps * loads * 128) == pytest.approx(by_law, rel=1e-3)
+            assert 0.55 * by_law < rate < by_law, (loads, warps)
+
+
+def test_a_full_memory_needs_so_many_bytes_under_way():
+    """4.404 TB/s for 353.6 ns are 1.557 MB on the whole chip."""
+    assert FACTS.in_flight(FACTS.dram_read) * 132 == pytest.approx(1.557e6, rel=1e-3)
