@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .assembled.assembled_cases import assembled_cases
 from .cases import Case
 from .instructions import Group, groups, pack, unpack
 from .memory.memory_cases import memory_cases
@@ -15,8 +16,9 @@ from .warps import warp_cases
 
 DATA = Path(__file__).parent / "data"
 FLOATING = ("convert_floats", "float32", "float64", "half", "approximate")
-# file name (without .npz) of each section; `memory` has counters too
-SECTIONS = ("integers", "floats", "programs", "warps", "memory")
+# file name (without .npz) of each section, and those that have counters too
+SECTIONS = ("integers", "floats", "programs", "warps", "memory", "assembled")
+COUNTED = ("memory", "assembled")
 
 METRICS = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -57,6 +59,8 @@ def cases(section: str) -> tuple[Case, ...]:
         return warp_cases()
     if section == "memory":
         return memory_cases()
+    if section == "assembled":
+        return assembled_cases()
     return tuple(group.case() for group in instruction_groups(section))
 
 

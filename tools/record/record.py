@@ -1,6 +1,7 @@
 """Record on a GPU what every case writes, and what Nsight Compute counts.
 
     python tools/record/record.py --out tests/recorded/data      (about two minutes; needs CuPy and ncu)
+    python tools/record/record.py --out tests/recorded/data --only assembled   (one section; the rest stays)
     python tools/record/record.py --compile-only                 (needs no GPU: checks that every case compiles)
 
 A case that fails is noted in recorded.json and the rest goes on: the work is done by child processes, since a
@@ -21,7 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from recorded import gpu  # noqa: E402
-from recorded.sections import EXTRA_METRICS, METRICS, SECTIONS, cases, to_file  # noqa: E402
+from recorded.sections import (  # noqa: E402
+    COUNTED,
+    EXTRA_METRICS,
+    METRICS,
+    SECTIONS,
+    cases,
+    to_file,
+)  # fmt: skip
 
 from tools.record import watching  # noqa: E402
 from tools.record.machine_code import machine_code  # noqa: E402
@@ -116,18 +124,18 @@ def run_section(section: str) -> Results:
     return entries, notes
 
 
-def launch_memory() -> None:
-    """One launch of every memory case: what ncu watches."""
-    for case in cases("memory"):
+def launch_counted(section: str) -> None:
+    """One launch of every case of a section: what ncu watches."""
+    for case in cases(section):
         try:
             gpu.launch(case)
         except Exception as error:
             print(f"{case.name}: {error}", file=sys.stderr, flush=True)
 
 
-def count(metrics: dict[str, str]) -> dict[str, dict[str, int]]:
+def count(section: str, metrics: dict[str, str]) -> dict[str, dict[str, int]]:
     """Counters by case."""
-    script = [__file__, "--launch-memory"]
+    script = [__file__, "--launch-counted", section]
     rows = watching.profile(script, "^m_", watching.metrics(metrics), 300)
     return {
         row["Kernel Name"].split("(")[0].removeprefix("m_"): watching.counters(row, metrics)
@@ -135,18 +143,16 @@ def count(metrics: dict[str, str]) -> dict[str, dict[str, int]]:
     }
 
 
-def record(out: Path) -> None:
-    """Everything, into `out`."""
+def record(out: Path, sections: tuple[str, ...]) -> None:
+    """These sections, into `out`: what is there of others stays."""
     out.mkdir(parents=True, exist_ok=True)
-    whole: dict = {
-        "device": gpu.describe(),
-        "metrics": METRICS,
-        "extra_metrics": EXTRA_METRICS,
-        "cases": {},
-        "counters": {},
-    }
+    file = out / "recorded.json"
+    whole: dict = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    whole |= {"device": gpu.describe(), "metrics": METRICS, "extra_metrics": EXTRA_METRICS}
+    for part in ("cases", "counters"):
+        whole.setdefault(part, {})
     say(str(whole["device"]))
-    for section in SECTIONS:
+    for section in sections:
         entries, notes = run_section(section)
         np.savez_compressed(out / f"{section}.npz", **entries)
         whole["cases"][section] = notes
@@ -156,15 +162,16 @@ def record(out: Path) -> None:
         )
         for name, error in errors.items():
             print(f"    {name}: {error[:300]}", flush=True)
-        save(out / "recorded.json", whole)
-    counters = count(METRICS | EXTRA_METRICS)
-    complete = sum(len(c) == len(METRICS | EXTRA_METRICS) for c in counters.values())
-    say(f"ncu: {len(counters)} kernels, {complete} with every metric")
-    if sum(METRICS.keys() <= c.keys() for c in counters.values()) < len(cases("memory")) // 2:
-        counters = count(METRICS)
-        say(f"ncu, without the extra metrics: {len(counters)} kernels")
-    whole["counters"] = counters
-    save(out / "recorded.json", whole)
+        save(file, whole)
+    for section in (name for name in sections if name in COUNTED):
+        counters = count(section, METRICS | EXTRA_METRICS)
+        complete = sum(len(c) == len(METRICS | EXTRA_METRICS) for c in counters.values())
+        say(f"ncu: {len(counters)} kernels, {complete} with every metric")
+        if sum(METRICS.keys() <= c.keys() for c in counters.values()) < len(cases(section)) // 2:
+            counters = count(section, METRICS)
+            say(f"ncu, without the extra metrics: {len(counters)} kernels")
+        whole["counters"] |= counters
+        save(file, whole)
     say("done")
 
 
@@ -177,7 +184,8 @@ def main() -> int:
     parser.add_argument(
         "--compile-only", action="store_true", help="compile everything with NVRTC, run nothing"
     )
-    parser.add_argument("--launch-memory", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=SECTIONS, help="record one section, leave the others")
+    parser.add_argument("--launch-counted", choices=COUNTED, help=argparse.SUPPRESS)
     parser.add_argument("--child", choices=SECTIONS, help=argparse.SUPPRESS)
     parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--stop", type=int, help=argparse.SUPPRESS)
@@ -185,14 +193,14 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.compile_only:
         return 1 if compile_all() else 0
-    if chosen.launch_memory:
-        launch_memory()
+    if chosen.launch_counted:
+        launch_counted(chosen.launch_counted)
         return 0
     if chosen.child:
         return child(chosen.child, chosen.start, chosen.stop, chosen.folder)
     if chosen.out is None:
         parser.error("--out DIR says where the results go")
-    record(chosen.out)
+    record(chosen.out, (chosen.only,) if chosen.only else SECTIONS)
     return 0
 
 

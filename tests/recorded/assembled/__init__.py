@@ -1,0 +1,1 @@
+"""Kernels whose loops and branches the assembler unrolls, joins and predicates."""
