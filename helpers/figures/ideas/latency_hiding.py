@@ -25,7 +25,7 @@ _TOLD = ((2, 1), (4, 1), (64, 1), (64, 8))  # warps and loads of the later steps
 
 
 @dataclass(frozen=True)
-class Turn:
+class WarpTurn:
     """A warp's loads and the use of their values: cycles from the start.
 
     Attributes:
@@ -46,7 +46,7 @@ class Turn:
 
 def turns(
     warps: int, loads: int, latency: float, service: float, until: float, schedulers: int = 4
-) -> list[Turn]:
+) -> list[WarpTurn]:
     """What the warps of an SM do up to a cycle: load, wait, use, and again.
 
     Args:
@@ -74,7 +74,7 @@ def turns(
         for cycle in issued:
             last = max(cycle + latency, last + service)
             arrived.append(last)
-        found.append(Turn(warp, issued, tuple(arrived)))
+        found.append(WarpTurn(warp, issued, tuple(arrived)))
         heapq.heappush(ready, (last + 1, warp))
     return found
 
