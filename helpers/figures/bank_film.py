@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .bank_rules import BANKS, BankVerdict, judge
-from .canvas import NORMAL, Canvas, Frame, counted
+from .canvas import NORMAL, Canvas, Frame, counted, literal
 from .events import LANES, WORD, WarpAccess
 from .parts import Grid, lane_row
 
@@ -38,19 +38,17 @@ def bank_frames(
     Raises:
         ValueError: no lane takes part, or `lanes_a_step` is below 1.
     """
-    lanes = [int(lane) for lane in np.flatnonzero(access.active)]
-    if not lanes or lanes_a_step < 1:
+    if not access.lanes or lanes_a_step < 1:
         raise ValueError("bank_frames shows at least one lane, and one lane a step or more.")
     film = BankFilm(access, title, columns, judge(access) if verdict is None else verdict)
-    steps = _steps(lanes, film.verdict.phases, lanes_a_step)
+    steps = _steps(access.lanes, film.verdict.phases, lanes_a_step)
     return [film.frame(step, number == len(steps) - 1) for number, step in enumerate(steps)]
 
 
 def last_frame(access: WarpAccess, title: str, verdict: BankVerdict | None = None) -> Frame:
     """The access with all its lanes at once; several phases stand below each other."""
     film = BankFilm(access, title, None, judge(access) if verdict is None else verdict)
-    lanes = [int(lane) for lane in np.flatnonzero(access.active)]
-    return film.frame(lanes, True, every=True)
+    return film.frame(access.lanes, True, every=True)
 
 
 def _steps(lanes: Sequence[int], phases: np.ndarray, size: int) -> list[list[int]]:
@@ -82,13 +80,13 @@ class BankFilm:
     def stacks(self, phase: int, last: int) -> dict[int, list[int]]:
         """Bank → different words asked of it in a phase by lanes up to `last`, as they come."""
         found: dict[int, list[int]] = {}
-        for lane in range(last + 1):
-            if self.verdict.phases[lane] == phase:
-                for word in self.words(lane):
-                    mine = found.setdefault(word % BANKS, [])
-                    if word not in mine:
-                        mine.append(word)
+        for word in dict.fromkeys(w for lane in self._of(phase, last) for w in self.words(lane)):
+            found.setdefault(word % BANKS, []).append(word)
         return found
+
+    def _of(self, phase: int, last: int) -> list[int]:
+        """The lanes of a phase, up to `last`."""
+        return [lane for lane in range(last + 1) if self.verdict.phases[lane] == phase]
 
     def words(self, lane: int) -> list[int]:
         return [int(word) - self.shift for word in self.verdict.words[lane]]
@@ -105,7 +103,7 @@ class BankFilm:
         last = current[-1]
         phase = int(self.verdict.phases[last])
         canvas = Canvas(height=_HEIGHT, label=f"{self.title}: {self.verdict.summary}.")
-        canvas.text(_LEFT, 20, self.title.replace("_", "\\_"), size=18, bold=True)
+        canvas.text(_LEFT, 20, literal(self.title), size=18, bold=True)
         self._info(canvas, current, last, every)
         self._lanes(canvas, current, last)
         shown = self.phases if every else [phase]
@@ -199,24 +197,18 @@ class BankFilm:
                 _LEFT + bank * _PITCH + 1, bottom - (row + 1) * height + 0.5,
                 len(words) * _PITCH - 2, height - 1, stroke="ink", weight=3,
             )  # fmt: skip
-        middle = bottom - height * self.rows / 2 + 5
         if len(self.phases) > 1:
+            middle = bottom - height * self.rows / 2 + 5
             canvas.text(_LEFT - 10, middle, f"phase {phase + 1}", anchor="end", bold=True)
         elif height >= _WRITABLE:
-            count = max(map(len, stacks.values()), default=0)
-            for row in range(count):
+            for row in range(max(map(len, stacks.values()), default=0)):
                 y = bottom - (row + 0.5) * height + 5
                 canvas.text(_LEFT - 10, y, f"{row + 1}", anchor="end", fill="muted")
-            top = bottom - self.rows * height - 8
-            canvas.text(_LEFT - 10, top, "wavefront", anchor="end", fill="muted")
+            canvas.text(_LEFT - 10, ground - 8, "wavefront", anchor="end", fill="muted")
 
     def _askers(self, word: int, phase: int, last: int) -> int:
         """How many lanes of a phase, up to `last`, ask for a word."""
-        return sum(
-            word in self.words(lane)
-            for lane in range(last + 1)
-            if self.verdict.phases[lane] == phase
-        )
+        return sum(word in self.words(lane) for lane in self._of(phase, last))
 
     def _word(self, canvas, x, y, height, word, thick, shared_bank, asked) -> None:
         hue = "vermillion" if shared_bank else "green"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.panels.numbers import listed
 from helpers.simulator.limits import BANKS
 from helpers.simulator.observe.counters import (
     bank_loads,
@@ -70,31 +71,27 @@ def judge(access: WarpAccess) -> BankVerdict:
     return verdict._replace(reasons=tuple(_reasons(access, verdict)))
 
 
-def issued(
-    report: Report, array: str, *, step: int = 0, line: int | None = None,
-    block: tuple[int, ...] | int = 0, warp: int = 0,
-) -> WarpAccess:  # fmt: skip
-    """A shared load as the hardware executes it.
+def issued(report: Report, array: str, *, step: int = 0, line: int | None = None) -> WarpAccess:
+    """A shared load of block 0's first warp as the hardware executes it.
 
     The assembler joins loads of neighbouring words into one of 8 or 16 bytes where it knows that
     they are aligned; the trace holds the loads as the compiler wrote them. They are put together
     here if the counters of the line show fewer instructions than loads.
 
     Args:
-        report, array, step, line, block, warp: as for `events.warp_access`, of loads.
+        report, array, step, line: as for `events.warp_access`, of loads.
 
     Raises:
         ValueError: there is no such load.
     """
-    where = {"space": "shared", "block": block, "warp": warp}
-    chosen = warp_access(report, array, line=line, kind="load", step=step, **where)
+    chosen = warp_access(report, array, line=line, kind="load", space="shared", step=step)
     if chosen.bytes != WORD:
         return chosen
     written = report.warp_accesses(chosen.line, kind="load", space="shared")
     if report.by_line[chosen.line]["shared_load_instructions"] >= written:
         return chosen
-    mine = warp_accesses(report, array, line=chosen.line, kind="load", **where)
-    stores = [a.order for a in warp_accesses(report, kind="store", **where)]
+    mine = warp_accesses(report, array, line=chosen.line, kind="load", space="shared")
+    stores = [a.order for a in warp_accesses(report, kind="store", space="shared")]
     same = [
         a
         for a in mine
@@ -102,11 +99,8 @@ def issued(
         and (a.active == chosen.active).all()
         and not any(min(a.order, chosen.order) < s < max(a.order, chosen.order) for s in stores)
     ]
-    for width, least in ((16, 3), (8, 2)):
-        joined = _window(chosen, same, width, least)
-        if joined is not None:
-            return joined
-    return chosen
+    joined = (_window(chosen, same, width, least) for width, least in ((16, 3), (8, 2)))
+    return next(filter(None, joined), chosen)
 
 
 def _window(
@@ -137,9 +131,8 @@ def _window(
 def _reasons(access: WarpAccess, v: BankVerdict) -> list[str]:
     if not access.active.any():
         return ["No lane takes part."]
-    found = [_of_phases(access, v), _of_sharing(access, v), _of_banks(access, v)]
-    pattern = _of_stride(access, v)
-    return [sentence for sentence in (*found, pattern) if sentence]
+    about = (_of_phases, _of_sharing, _of_banks, _of_stride)
+    return [sentence for say in about if (sentence := say(access, v))]
 
 
 def _of_phases(access: WarpAccess, v: BankVerdict) -> str:
@@ -214,8 +207,7 @@ def _askers(v: BankVerdict, phase: int, bank: int) -> str:
         for word in v.words[lane]:
             if word % BANKS == bank:
                 first.setdefault(int(word), int(lane))
-    lanes = [str(lane) for lane in first.values()]
-    return f" by lanes {', '.join(lanes[:-1])} and {lanes[-1]}" if 2 <= len(lanes) <= 4 else ""
+    return f" by lanes {listed([*map(str, first.values())])}" if 2 <= len(first) <= 4 else ""
 
 
 def _of_stride(access: WarpAccess, v: BankVerdict) -> str:

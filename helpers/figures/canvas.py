@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from svg import SVG, Circle, Element, Line, Path, Polygon, Polyline, Rect, Text, TSpan, ViewBoxSpec
 
+from ..panels.numbers import spans
 from ..show import Shows, render
 from .palette import colour, css
 
@@ -233,6 +234,12 @@ def text_width(text: str, size: float = NORMAL, mono: bool = False) -> float:
     return len(re.sub(r"\\_|_\{|[_}]", lambda m: "_" * (m[0] == "\\_"), text)) * size * 0.62
 
 
+def fitting(text: str, room: float, largest: float, least: int) -> int | None:
+    """The largest size, `least` at least, in which `mono` text takes no more than `room` pixels."""
+    sizes = range(int(largest), least - 1, -1)
+    return next((n for n in sizes if text_width(text, n, mono=True) <= room), None)
+
+
 def shortened(text: str, width: float, size: float = NORMAL) -> str:
     """`text`, or as much of its beginning as fits into `width` pixels, ending in "…"."""
     if text_width(literal(text), size) <= width:
@@ -264,13 +271,8 @@ def counted(number: int, what: str) -> str:
 
 def ranges(numbers: Iterable[int]) -> str:
     """Numbers in few characters: 0–3, 8, 10–11."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+    runs = spans(sorted(numbers))
+    return ", ".join(f"{first}–{last}" if last > first else str(first) for first, last in runs)
 
 
 def bracketed(number: str) -> str:

@@ -103,7 +103,7 @@ class WarpAccess(NamedTuple):
     @property
     def lanes(self) -> list[int]:
         """The lanes that take part."""
-        return [int(lane) for lane in np.flatnonzero(self.active)]
+        return np.flatnonzero(self.active).tolist()
 
     def words(self, lane: int) -> range:
         """The words of four bytes that a lane touches, as byte address divided by 4."""

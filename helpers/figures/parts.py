@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..panels.numbers import spans
 from .canvas import NORMAL, Canvas, number, text_width
 from .events import LANES
 
@@ -181,9 +182,7 @@ def names_of(
     Raises:
         ValueError: the matrix is too large or has no entries, or there are too few names.
     """
-    if values.ndim != 2 or not (
-        1 <= values.shape[0] <= MOST_NAMED and 1 <= values.shape[1] <= MOST_NAMED
-    ):
+    if values.ndim != 2 or not all(1 <= size <= MOST_NAMED for size in values.shape):
         raise ValueError(
             f"{figure} shows matrices of 1 to {MOST_NAMED} rows and columns, not {values.shape}."
         )
@@ -221,13 +220,9 @@ def outline(canvas: Canvas, grid: Grid, cells: Iterable[tuple[int, int]], stroke
         by_row.setdefault(row, []).append(column)
     boxes = []
     for row, found in sorted(by_row.items()):
-        found = sorted(set(found))
-        start = found[0]
-        for before, after in zip(found, [*found[1:], None], strict=True):
-            if after != before + 1:
-                x, y, width, height = grid.box(row, start)
-                boxes.append((x, y, width * (before - start + 1), height))
-                start = after
+        for first, last in spans(sorted(set(found))):
+            x, y, width, height = grid.box(row, first)
+            boxes.append((x, y, width * (last - first + 1), height))
     canvas.cells(boxes, stroke=stroke, weight=3)
 
 

@@ -43,12 +43,12 @@ class Plane:
         step = spacing(self.extent)
         reach = math.floor(0.93 * self.extent / step)
         look = {"size": NORMAL, "fill": "muted", "halo": True}
-        for number in range(-reach, reach + 1):
+        for number in (n for n in range(-reach, reach + 1) if n):
             text = f"{number * step:g}".replace("-", "−")
             x, y = self.at((number * step, 0))
-            self._write(x, y + 16, text, "middle", only_if_free=True, skip=number == 0, **look)
+            self._write(x, y + 16, text, "middle", only_if_free=True, **look)
             x, y = self.at((0, number * step))
-            self._write(x - 7, y + 4, text, "end", only_if_free=True, skip=number == 0, **look)
+            self._write(x - 7, y + 4, text, "end", only_if_free=True, **look)
 
     def lattice(self, matrix=None, **look) -> None:
         """Lines of whole coordinates; with `matrix`, where it takes these (rows, x·matrix)."""
@@ -85,7 +85,7 @@ class Plane:
         self.canvas.circle(x, y, 5, **look)
         self._taken.append((x - 6, y - 6, x + 6, y + 6))
 
-    def label(self, place, text: str, *, away_from=(0, 0), distance: float = 12, **look) -> None:
+    def label(self, place, text: str, *, away_from=(0, 0), **look) -> None:
         """Text beside a point of the plane: on the side away from another, or where there is room.
 
         Draw all points first: labels keep clear of what is there already.
@@ -96,7 +96,7 @@ class Plane:
         size = look.get("size", NORMAL)
         best = None
         for turn in (0, 1, -1, 2, -2, 3, -3, 4):
-            for reach in (distance, 2 * distance, 3.5 * distance, 5 * distance):
+            for reach in (12, 24, 42, 60):
                 angle = towards + turn * math.pi / 4
                 dx, dy = math.cos(angle), math.sin(angle)
                 anchor = "start" if dx > 0.35 else "end" if dx < -0.35 else "middle"
@@ -107,14 +107,14 @@ class Plane:
                 if best is None or cost < best[0]:
                     best = cost, at, anchor, reach, (dx, dy)
         _, at, anchor, reach, (dx, dy) = best
-        if reach > 2 * distance:  # lead the eye back to the point
+        if reach > 24:  # lead the eye back to the point
             ends = (x + 7 * dx, y + 7 * dy), (x + (reach - 3) * dx, y + (reach - 3) * dy)
             self.canvas.line(*ends[0], *ends[1], stroke="muted", weight=1)
         self._write(*at, text, anchor, **{"halo": True, "size": size, **look})
 
-    def _write(self, x, y, text, anchor, *, only_if_free=False, skip=False, **look) -> None:
+    def _write(self, x, y, text, anchor, *, only_if_free=False, **look) -> None:
         box = _box(x, y, text, look["size"], anchor)
-        if skip or (only_if_free and self._overlap(box)):
+        if only_if_free and self._overlap(box):
             return
         self._taken.append(box)
         self.canvas.text(x, y, text, anchor=anchor, **look)
@@ -138,8 +138,8 @@ class Plane:
         lower, upper = 0.0, 1.0
         for axis in range(2):
             step = end[axis] - start[axis]
-            for bound, sign in ((self.extent, 1.0), (self.extent, -1.0)):
-                room = bound - sign * start[axis]
+            for sign in (1.0, -1.0):
+                room = self.extent - sign * start[axis]
                 if abs(step) < 1e-12:
                     if room < 0:
                         return None

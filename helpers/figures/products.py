@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from helpers.panels.numbers import listed
 from helpers.problem.attention import cdiv
 
 from .events import by_block
@@ -27,8 +28,6 @@ def run_product(
     d: int = 8,
     TILE: int = 4,
     COARSE: int | None = None,
-    *,
-    code: str | None = None,
     **defines: int,
 ) -> SmallRun:
     """Run `scaled_dot_product` of a file from `02_naive.cu` to `07_padded.cu`.
@@ -38,7 +37,6 @@ def run_product(
         N, d: rows of Q and K, and elements of a row.
         TILE, COARSE: edge of a tile, and tiles of the result that a block computes, from
             `05_coarsened.cu` on.
-        code: source text in place of the file's, whose kernel has the same arguments.
         **defines: values of its other parameters.
 
     Raises:
@@ -46,19 +44,14 @@ def run_product(
     """
     sizes = {"N": N, "d": d, "TILE": TILE} | ({} if COARSE is None else {"COARSE": COARSE})
     if min(sizes.values()) < 1:
-        names, values = ([*map(str, found)] for found in (sizes, sizes.values()))
-        raise ValueError(
-            f"{', '.join(names[:-1])} and {names[-1]} are 1 or more, not "
-            f"{', '.join(values[:-1])} and {values[-1]}."
-        )
+        names, values = (listed([*map(str, found)]) for found in (sizes, sizes.values()))
+        raise ValueError(f"{names} are 1 or more, not {values}.")
     grid = cdiv(N, TILE), cdiv(N, TILE * (COARSE or 1))
     if file >= "06":
         grid = grid[::-1]  # threadIdx.x runs along columns there
     chosen = {name: sizes[name] for name in ("TILE", "COARSE") if name in sizes} | defines
-    return launch(
-        file, "scaled_dot_product", grid, (TILE, TILE), operands(N, d), {"N": N, "d": d},
-        code=code, **chosen,
-    )  # fmt: skip
+    arrays, both = operands(N, d), {"N": N, "d": d}
+    return launch(file, "scaled_dot_product", grid, (TILE, TILE), arrays, both, **chosen)
 
 
 class NaiveReads:

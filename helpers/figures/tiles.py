@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from svg import G, Text
 
-from .canvas import MONO, NORMAL, SMALLEST, Canvas, number, text_width
+from .canvas import MONO, NORMAL, SMALLEST, Canvas, fitting, number, text_width
 from .palette import MATRIX_HUES, colour
 from .parts import Grid
 from .replay import Element, Held
@@ -59,7 +59,8 @@ def value_grid(
         cells[group].append((place, text))
     texts = [text for found in cells.values() for _, text in found]
     longest = max([*texts, widest], key=len)
-    size = _size(longest, grid)
+    largest = min(NORMAL, 0.85 * grid.cell_height)
+    size = fitting(longest, grid.cell_width, largest, SMALLEST)
     tight = size and text_width(longest, size, mono=True) > grid.cell_width - _MARGIN
     for name, look in looks.items():
         boxes = [grid.box(*place) for place, _ in cells[name]]
@@ -164,15 +165,6 @@ def result_grid(
     value_grid(canvas, grid, _RESULT_LOOKS, content, widest)
 
 
-def _size(longest: str, grid: Grid) -> float | None:
-    """The largest size of text in which even the longest fits its cell, or None."""
-    for size in range(NORMAL, SMALLEST - 1, -1):
-        fits = text_width(longest, size, mono=True) <= grid.cell_width
-        if fits and size <= 0.85 * grid.cell_height:
-            return size
-    return None
-
-
 def centred(
     texts: Iterable[tuple[float, float, str]],
     size: float,
@@ -222,8 +214,7 @@ def bar(
     """A count as a bar, as wide as it goes for `full`."""
     canvas.rect(x, y, width, height, fill="faint", stroke="grid")
     if value:
-        part = width * value / full
-        canvas.rect(x, y, part, height, fill=f"{hue}-fill", stroke=hue, weight=2)
+        canvas.rect(x, y, width * value / full, height, fill=f"{hue}-fill", stroke=hue, weight=2)
 
 
 def short(value: float, whole: bool | None = None) -> str:

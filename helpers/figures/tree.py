@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .canvas import LARGE, NORMAL, Canvas, number, text_width
+from .canvas import LARGE, NORMAL, Canvas, fitting, number, text_width
 from .palette import hue
 from .parts import Grid
 
@@ -182,7 +182,4 @@ def _arrows(
 
 def _fitting(text: str, room: float, largest: int) -> int:
     """The largest size in which monospaced text fits, 16 at least."""
-    for size in range(largest, NORMAL, -1):
-        if text_width(text, size, mono=True) <= room:
-            return size
-    return NORMAL
+    return fitting(text, room, largest, NORMAL) or NORMAL

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from changed_kernels import changed
 from figure_layout import faults as drawn_faults
 from figure_texts import after, faults, texts
 
@@ -116,7 +117,7 @@ def test_reads_are_counted_against_naive(size):
 
 def test_last_tiling_frame_shows_the_result():
     run = run_product("03_tiled.cu")
-    shown = texts(tiled_product(run=run)[-1].svg)
+    shown = texts(tiled_product()[-1].svg)
     result = products(run) / np.sqrt(8)
     np.testing.assert_allclose(run.arrays["S"], result, rtol=1e-6)
     values = [text.replace("−", "-") for text in shown if re.fullmatch(r"−?\d\.\d", text)]
@@ -132,10 +133,10 @@ def test_tiling_follows_the_kernel():
         "other element": [("K[(size_t)col * d + i + tx]", "K[(size_t)col * d + (i + tx) / 2]")],
         "half the tile": [("k < TILE", "k < TILE / 2")],
     }
-    drawn = {
-        name: tiled_product(run=run_product("03_tiled.cu", code=mutated("03_tiled.cu", *change)))
-        for name, change in changes.items()
-    }
+    drawn = {}
+    for name, change in changes.items():
+        with changed("03_tiled.cu", mutated("03_tiled.cu", *change)):
+            drawn[name] = tiled_product()
     for name, frames in drawn.items():
         assert len(frames) == 24
         assert [frame.svg for frame in frames] != whole, name
@@ -147,12 +148,13 @@ def test_tiling_follows_the_kernel():
 
 def test_missing_barriers_are_missing_in_the_figure():
     barrier = "__syncthreads();"
-    first = mutated("03_tiled.cu", (barrier, ""))
-    frames = tiled_product(run=run_product("03_tiled.cu", code=first))
+    with changed("03_tiled.cu", mutated("03_tiled.cu", (barrier, ""))):
+        frames = tiled_product()
     assert len(frames) == 16
     assert "No barrier came before" in frames[1].caption
     both = mutated("03_tiled.cu", (barrier, "REMAINS;"), (barrier, ""), ("REMAINS;", barrier))
-    frames = tiled_product(run=run_product("03_tiled.cu", code=both))
+    with changed("03_tiled.cu", both):
+        frames = tiled_product()
     assert len(frames) == 24
     assert "No barrier kept them" in frames[3].caption
     assert "No barrier" not in tiled_product()[3].caption
@@ -207,8 +209,8 @@ def test_reduction_of_any_size_is_the_softmax(N, threads):
 
 def test_reduction_follows_the_kernel():
     def frames(*changes):
-        code = mutated("04_reduction.cu", *changes, entry="softmax")
-        return tree_reduction(run=run_reduction(code=code))
+        with changed("04_reduction.cu", mutated("04_reduction.cu", *changes, entry="softmax")):
+            return tree_reduction()
 
     plain = [frame.svg for frame in tree_reduction()]
     chunks = frames(
@@ -235,7 +237,8 @@ def test_reduction_says_where_no_barrier_is():
         code = mutated("04_reduction.cu", entry="softmax")
         at = barriers[number]
         code = code[:at] + code[at:].replace("__syncthreads()", "", 1)
-        frames = tree_reduction(run=run_reduction(code=code), whole=whole)
+        with changed("04_reduction.cu", code):
+            frames = tree_reduction(whole=whole)
         assert "No barrier came before" in frames[step].caption, number
     assert not any("No barrier" in f.caption for f in tree_reduction(whole=True))
 
@@ -282,7 +285,8 @@ def test_coarsening_default_is_the_lesson():
 def test_coarsening_follows_the_kernel():
     load = "s_Q[tx][ty] = row < N && i + ty < d ? Q[(size_t)row * d + i + ty] : 0.0f;"
     again = mutated("05_coarsened.cu", ("s_K[tx][ty] =", f"{load} s_K[tx][ty] ="), (load, ""))
-    frames = coarsening_compared(coarse=run_product("05_coarsened.cu", 4, 4, 2, 2, code=again))
+    with changed("05_coarsened.cu", again):
+        frames = coarsening_compared()
     assert "32 + 32 = 64 on the left, 32 + 32 = 64 on the right" in frames[-1].caption
     assert "kept" not in texts(frames[2].svg)
 
@@ -342,13 +346,13 @@ def test_sectors_follow_the_kernel():
     turned = mutated(
         "06_coalesced.cu", ("Q[(size_t)row * d + i + tx]", "Q[(size_t)(i + tx) * d + row]")
     )
-    after_turning = run_product("06_coalesced.cu", 32, 32, 16, 2, code=turned)
-    caption = coalescing("Q", after=after_turning)[-1].caption
+    with changed("06_coalesced.cu", turned):
+        caption = coalescing("Q")[-1].caption
     assert "Below, one load of a warp is one request for 16 sectors" in caption
     offset = mutated("06_coalesced.cu", ("Q[(size_t)row * d + i + tx]",
                                          "Q[(size_t)row * d + (i + tx + 1) % d]"))  # fmt: skip
-    moved = run_product("06_coalesced.cu", 32, 32, 16, 2, code=offset)
-    caption = coalescing("Q", after=moved)[-1].caption
+    with changed("06_coalesced.cu", offset):
+        caption = coalescing("Q")[-1].caption
     assert "Below, one load of a warp is one request for 6 sectors" in caption
 
 
@@ -430,11 +434,13 @@ def test_banks_fill_lane_by_lane():
 def test_banks_follow_the_kernel():
     access = ("s_K[TILE][TILE + PAD]", "s_K[TILE][TILE + 3 * PAD]")
     plain = [f.svg for f in tile_banks(PAD=1)]
-    wider = tile_banks(PAD=1, run=run_tile(16, 0, 1, code=mutated("07_padded.cu", access)))
+    with changed("07_padded.cu", mutated("07_padded.cu", access)):
+        wider = tile_banks(PAD=1)
     assert [f.svg for f in wider] != plain
     assert "19 apart" in wider[-1].caption and "17 apart" in tile_banks(PAD=1)[-1].caption
     swapped = mutated("06_coalesced.cu", ("s_K[k][tx] : s_K[tx][k]", "s_K[k][tx] : s_K[k][tx]"))
-    frames = tile_banks(run=run_tile(code=swapped))
+    with changed("06_coalesced.cu", swapped):
+        frames = tile_banks()
     assert "No bank has two different words" in frames[-1].caption
     assert "8 different words" in tile_banks()[-1].caption
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from changed_kernels import changed
 
-from helpers.figures.pictures.patches import register_patch, run_patches
+from helpers.figures.pictures.patches import register_patch
 from helpers.kernels import load_kernel
 
 
@@ -34,7 +35,8 @@ def test_the_figure_follows_the_kernel():
     code = load_kernel("07_register_blocked.cu", "scaled_dot_product").code
     assert code.count("s_K[tx + 16 * c][k]") == 1
     other = code.replace("s_K[tx + 16 * c][k]", "s_K[15 - tx + 16 * c][k]")
-    frames = register_patch(4, run=run_patches(4, code=other))
+    with changed("07_register_blocked.cu", other):
+        frames = register_patch(4)
     assert frames[5].caption.startswith("s_K[13][0…3]")
     assert register_patch(4)[5].caption.startswith("s_K[2][0…3]")
 

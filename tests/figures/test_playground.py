@@ -199,10 +199,9 @@ def test_width_and_kind():
 
 def test_columns_with_and_without_padding():
     assert "32 wavefronts" in texts(column_banks(32)[-1].svg)
-    assert "1 wavefront" in texts(column_banks(32, 1)[-1].svg)
-    assert len(column_banks(64, 4, 16, "store", lanes_a_step=8)) == 4
-    with pytest.raises(ExpressionError, match="multiple of 4 words"):
-        column_banks(32, 1, 16)
+    assert "1 wavefront" in texts(column_banks(33)[-1].svg)
+    with pytest.raises(ExpressionError, match="words of shared memory"):
+        column_banks(400)
 
 
 # ---------------------------------------------------------------- the widget

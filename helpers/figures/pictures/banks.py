@@ -11,23 +11,20 @@ from ..events import WORD, warp_access
 from ..products import run_product
 from ..runs import SmallRun
 
+_K = 3  # which of a thread's loads from s_K is drawn
 
-def run_tile(
-    TILE: int = 16, TRANSPOSE_ON_STORE: int = 0, PAD: int = 0, *, code: str | None = None
-) -> SmallRun:
+
+def run_tile(TILE: int = 16, TRANSPOSE_ON_STORE: int = 0, PAD: int = 0) -> SmallRun:
     """One block of `06_coalesced.cu`, or with PAD of `07_padded.cu`, that multiplies two tiles.
 
     Args:
         TILE: edge of a tile.
         TRANSPOSE_ON_STORE: 0 reads `s_K[tx][k]`, 1 reads `s_K[k][tx]`.
         PAD: words behind each row of s_K.
-        code: source text in place of the file's.
     """
     file = "07_padded.cu" if PAD else "06_coalesced.cu"
-    defines = {"PAD": PAD} if PAD else {}
-    return run_product(
-        file, TILE, TILE, TILE, 1, code=code, TRANSPOSE_ON_STORE=TRANSPOSE_ON_STORE, **defines
-    )
+    defines = {"TRANSPOSE_ON_STORE": TRANSPOSE_ON_STORE} | ({"PAD": PAD} if PAD else {})
+    return run_product(file, TILE, TILE, TILE, 1, **defines)
 
 
 def tile_banks(
@@ -36,31 +33,23 @@ def tile_banks(
     PAD: int = 0,
     *,
     kind: str = "load",
-    k: int = 3,
     joined: bool = False,
-    warp: int = 0,
-    run: SmallRun | None = None,
-    lanes_a_step: int = 1,
 ) -> list[Frame]:
-    """How a warp's access to s_K falls into the banks: `s_K[tx][k]`, `s_K[k][tx]`, or padded.
+    """How warp 0's access to s_K falls into the banks: `s_K[tx][k]`, `s_K[k][tx]`, or padded.
 
     Args:
         TILE, TRANSPOSE_ON_STORE, PAD: of the run, as for `run_tile`.
         kind: "load" when tiles are multiplied, "store" when they are copied.
-        k: which of the loads, counted from 0.
         joined: show the load as the hardware executes it, joined with its neighbours where the
             assembler could.
-        warp: which warp of the block.
-        run: another run to draw; TILE, TRANSPOSE_ON_STORE and PAD then only name it.
-        lanes_a_step: lanes that come with each step.
 
     Raises:
         ValueError: there is no such access.
     """
-    run = run_tile(TILE, TRANSPOSE_ON_STORE, PAD) if run is None else run
-    step = k if kind == "load" else 0
-    access = warp_access(run.report, "s_K", kind=kind, space="shared", step=step, warp=warp)
-    executed = issued(run.report, "s_K", step=k, warp=warp) if kind == "load" else access
+    report = run_tile(TILE, TRANSPOSE_ON_STORE, PAD).report
+    step = _K if kind == "load" else 0
+    access = warp_access(report, "s_K", kind=kind, space="shared", step=step)
+    executed = issued(report, "s_K", step=step) if kind == "load" else access
     note = ""
     if executed.bytes > access.bytes and not joined:
         note = (
@@ -74,7 +63,7 @@ def tile_banks(
     title = f"{kind} of s_K{index} in s_K[{TILE}][{row}]"
     if access.bytes > WORD:
         title += f", {access.bytes // WORD} loads joined"
-    frames = bank_frames(access, title, columns=TILE + PAD, lanes_a_step=lanes_a_step)
+    frames = bank_frames(access, title, columns=TILE + PAD)
     return [*frames[:-1], frames[-1]._replace(caption=frames[-1].caption + note)]
 
 

@@ -18,9 +18,7 @@ from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, text_width
 from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
 from ..parts import lane_row
 from ..products import run_product
-from ..runs import SmallRun
 
-LANES_A_STEP = 4
 _LEFT, _LANE, _WORD = 72, 27.0, 25.6
 _WORDS = SECTOR_BYTES // WORD
 _PER_ROW, _GAP = 4, 12
@@ -59,38 +57,27 @@ def view(report: Report, array: str, title: str = "", columns: int | None = None
 
 
 def coalescing(
-    array: str = "Q",
-    N: int = 32,
-    d: int = 32,
-    TILE: int = 16,
-    COARSE: int = 2,
-    *,
-    before: SmallRun | None = None,
-    after: SmallRun | None = None,
+    array: str = "Q", N: int = 32, d: int = 32, TILE: int = 16, COARSE: int = 2
 ) -> list[Frame]:
     """A warp's first access to Q, K or S: in `05_coarsened.cu` above, in `06_coalesced.cu` below.
 
     Args:
         array: "Q" or "K", which are loaded, or "S", which is stored.
         N, d, TILE, COARSE: sizes of the two runs.
-        before, after: other runs to draw, as of `run_product`.
 
     Raises:
         ValueError: there is no such access.
     """
-    if before is None:
-        before = run_product("05_coarsened.cu", N, d, TILE, COARSE)
-    if after is None:
-        after = run_product("06_coalesced.cu", N, d, TILE, COARSE)
     kind = "store" if array == "S" else "load"
     views = []
-    for run, file in ((before, "05_coarsened.cu"), (after, "06_coalesced.cu")):
-        columns = run.arrays[array].shape[1] if array in run.arrays else None
-        views.append(view(run.report, array, f"{file}: {kind} of {array}", columns, kind=kind))
+    for file in ("05_coarsened.cu", "06_coalesced.cu"):
+        report = run_product(file, N, d, TILE, COARSE).report
+        columns = N if array == "S" else d
+        views.append(view(report, array, f"{file}: {kind} of {array}", columns, kind=kind))
     return sector_frames(views)
 
 
-def sector_frames(views: Sequence[View], lanes_a_step: int = LANES_A_STEP) -> list[Frame]:
+def sector_frames(views: Sequence[View], lanes_a_step: int = 4) -> list[Frame]:
     """How the lanes' addresses of one or two accesses gather in sectors, some lanes a step.
 
     Args:

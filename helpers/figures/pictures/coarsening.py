@@ -22,34 +22,20 @@ _KT_Y, _S_Y, _COUNTS_Y = 80, 197, 332
 _TILES_X = 346
 
 
-def coarsening_compared(
-    N: int = 4,
-    d: int = 4,
-    TILE: int = 2,
-    COARSE: int = 2,
-    *,
-    plain: SmallRun | None = None,
-    coarse: SmallRun | None = None,
-) -> list[Frame]:
+def coarsening_compared(N: int = 4, d: int = 4, TILE: int = 2, COARSE: int = 2) -> list[Frame]:
     """What blocks read from global memory without and with coarse threads, step by step.
 
     Args:
         N, d, TILE, COARSE: sizes of the two runs; N and d up to 8.
-        plain, coarse: other runs of those files for the left and for the right side.
 
     Raises:
         ValueError: the matrices are too large, or the steps too many.
     """
-    if plain is None or coarse is None:
-        _check_size(N, d)
-    plain = run_product("03_tiled.cu", N, d, TILE) if plain is None else plain
-    if coarse is None:
-        coarse = run_product("05_coarsened.cu", N, d, TILE, COARSE)
-    for run in (plain, coarse):
-        _check_size(run.sizes["N"], run.sizes["d"])
+    if max(N, d) > MOST_ELEMENTS:
+        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
     sides = [
-        _Side(plain, 0, "one tile of S a block"),
-        _Side(coarse, 504, f"COARSE = {coarse.defines['COARSE']}"),
+        _Side(run_product("03_tiled.cu", N, d, TILE), 0, "one tile of S a block"),
+        _Side(run_product("05_coarsened.cu", N, d, TILE, COARSE), 504, f"COARSE = {COARSE}"),
     ]
     steps = max(len(side.steps) for side in sides)
     if steps > MOST_STEPS:
@@ -59,11 +45,6 @@ def coarsening_compared(
         )
     full = max(sum(side.steps[-1].reads.values()) for side in sides)
     return [_frame(sides, number, steps, full) for number in range(steps)]
-
-
-def _check_size(N: int, d: int) -> None:
-    if max(N, d) > MOST_ELEMENTS:
-        raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
 
 
 class _Step(NamedTuple):

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from helpers.simulator.limits import MULTIPROCESSORS, SIMULATED
+
 from ..canvas import Canvas, counted
 from ..palette import hue
 
 
-def multiprocessors(
-    launches: Mapping[str, tuple], count: int = 132, threads_each: int = 2048
-) -> Canvas:
+def multiprocessors(launches: Mapping[str, tuple], count: int = MULTIPROCESSORS) -> Canvas:
     """A GPU's multiprocessors (SMs), one square each, filled where a launch has a block for it.
 
     Blocks are spread over the SMs as widely as they go, so a launch with fewer blocks than SMs
@@ -20,13 +20,12 @@ def multiprocessors(
 
     Args:
         launches: (grid, block) of each launch by the name to show; numbers or tuples of them.
-        count: SMs of the GPU.
-        threads_each: threads that an SM can hold at once.
+        count: SMs of the GPU, which hold as many threads each as those of an H200.
     """
     across, cell = -(-count // 6), 15.0
     panel_height = 6 * cell + 30
     sizes = {name: tuple(int(np.prod(size)) for size in one) for name, one in launches.items()}
-    said = {name: _sentence(*size, count, threads_each) for name, size in sizes.items()}
+    said = {name: _sentence(*size, count) for name, size in sizes.items()}
     right = across * cell + 28
     label = "; ".join(f"{name}: {words}" for name, words in said.items())
     canvas = Canvas(right + 410, panel_height * len(sizes) - 22, label)
@@ -44,8 +43,8 @@ def multiprocessors(
     return canvas
 
 
-def _sentence(blocks: int, threads: int, count: int, threads_each: int) -> str:
-    share = blocks * threads / (count * threads_each)
+def _sentence(blocks: int, threads: int, count: int) -> str:
+    share = blocks * threads / (count * SIMULATED.multiprocessor_threads)
     return (
         f"{counted(blocks, 'block')} of {threads:,} threads: work for "
         f"{min(blocks, count)} of {count} SMs, {_share(share)} the threads they can hold"

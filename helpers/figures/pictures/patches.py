@@ -23,45 +23,34 @@ class _Load(NamedTuple):
     position: int
 
 
-def run_patches(
-    PATCH: int = 4, TILE: int = 16, WARP_ROWS: int = 4, *, code: str | None = None
-) -> SmallRun:
+def run_patches(PATCH: int = 4, TILE: int = 16, WARP_ROWS: int = 4) -> SmallRun:
     """Run one block of `scaled_dot_product` of `07_register_blocked.cu` with one pair of tiles.
 
     Args:
         PATCH, TILE, WARP_ROWS: its parameters.
-        code: source text in place of the file's.
     """
     N = 16 * PATCH
     return launch(
         "07_register_blocked.cu", "scaled_dot_product", 1, _BLOCK, operands(N, TILE),
-        {"N": N, "d": TILE},
-        code=code, PATCH=PATCH, TILE=TILE, WARP_ROWS=WARP_ROWS,
+        {"N": N, "d": TILE}, PATCH=PATCH, TILE=TILE, WARP_ROWS=WARP_ROWS,
     )  # fmt: skip
 
 
 def register_patch(
-    PATCH: int = 4,
-    TILE: int = 16,
-    WARP_ROWS: int = 4,
-    *,
-    thread: int = 5,
-    run: SmallRun | None = None,
+    PATCH: int = 4, TILE: int = 16, WARP_ROWS: int = 4, *, thread: int = 5
 ) -> list[Frame]:
     """What a thread reads in a step of its loop over k, load by load, and the sums that it serves.
 
     Args:
         PATCH, TILE, WARP_ROWS: of the run, as for `run_patches`.
         thread: its number in the block.
-        run: another run to draw, of `run_patches` with the same parameters.
 
     Raises:
         ValueError: there is no such thread.
     """
     if not 0 <= thread < _BLOCK:
         raise ValueError(f"A block has the threads 0 to {_BLOCK - 1}, not {thread}.")
-    run = run_patches(PATCH, TILE, WARP_ROWS) if run is None else run
-    film = PatchFilm(run, thread)
+    film = PatchFilm(run_patches(PATCH, TILE, WARP_ROWS), thread)
     return [film.frame(count) for count in range(len(film.loads) + 1)]
 
 

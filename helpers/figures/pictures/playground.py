@@ -143,24 +143,14 @@ def frames(analysis: Analysis) -> list[Frame]:
     return [*steps[:-1], last_frame(analysis.access, title, analysis.verdict)]
 
 
-def column_banks(
-    columns: int, pad: int = 0, width: int = 4, kind: str = "load", *, lanes_a_step: int = 1
-) -> list[Frame]:
-    """A warp walks down a column: lane n touches the start of row n of `columns` + `pad` words.
-
-    Args:
-        columns: words of a row; the stride between lanes is columns + pad.
-        pad: words behind each row.
-        width, kind: as for `analyse`.
-        lanes_a_step: lanes that come with each step.
+def column_banks(columns: int) -> list[Frame]:
+    """A warp walks down a column: lane n loads the start of row n, of `columns` words.
 
     Raises:
-        ExpressionError: the rows do not fit into shared memory, or `width` asks for more alignment.
+        ExpressionError: the rows do not fit into shared memory.
     """
-    row = f"({columns} + {pad})" if pad else f"{columns}"
-    found = analyse(f"lane * {row}", width, kind)
-    title = f"{kind} of {width} bytes at s[lane * {row}]"
-    return bank_frames(found.access, title, lanes_a_step=lanes_a_step, verdict=found.verdict)
+    found = analyse(f"lane * {columns}")
+    return bank_frames(found.access, f"load of 4 bytes at s[lane * {columns}]")
 
 
 # ---------------------------------------------------------------- what may be typed

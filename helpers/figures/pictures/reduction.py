@@ -21,15 +21,12 @@ ROW = (4, 1, 6, 2, 0, 9, 3, 7, 5, 2, 8, 1, 3, 6, 2, 4)
 MOST_ELEMENTS, MOST_THREADS = 32, 16
 
 
-def run_reduction(
-    row: Sequence[float] = ROW, BLOCK_SIZE: int = 4, *, code: str | None = None
-) -> SmallRun:
+def run_reduction(row: Sequence[float] = ROW, BLOCK_SIZE: int = 4) -> SmallRun:
     """Run the softmax of `04_reduction.cu` on one row.
 
     Args:
         row: scores, at least one.
         BLOCK_SIZE: threads of the block, a power of two.
-        code: source text in place of `04_reduction.cu`, whose kernel has the same arguments.
 
     Raises:
         ValueError: the row is empty, or BLOCK_SIZE is no power of two.
@@ -42,16 +39,12 @@ def run_reduction(
         )
     return launch(
         "04_reduction.cu", "softmax", 1, BLOCK_SIZE, {"S": scores, "P": np.zeros_like(scores)},
-        {"N": scores.size}, code=code, BLOCK_SIZE=BLOCK_SIZE,
+        {"N": scores.size}, BLOCK_SIZE=BLOCK_SIZE,
     )  # fmt: skip
 
 
 def tree_reduction(
-    row: Sequence[float] = ROW,
-    BLOCK_SIZE: int = 4,
-    *,
-    whole: bool = False,
-    run: SmallRun | None = None,
+    row: Sequence[float] = ROW, BLOCK_SIZE: int = 4, *, whole: bool = False
 ) -> list[Frame]:
     """How the threads of a block find the maximum of a row, and with `whole` its softmax.
 
@@ -59,19 +52,16 @@ def tree_reduction(
         row: up to 32 scores.
         BLOCK_SIZE: threads, a power of two, up to 16.
         whole: go on with the sum of exponentials and the division.
-        run: another run to draw, as of `run_reduction`; the other sizes then do not count.
 
     Raises:
         ValueError: there are too many scores or threads to show.
     """
-    if run is None:
-        run = run_reduction(row, BLOCK_SIZE)
-    if run.sizes["N"] > MOST_ELEMENTS or run.defines["BLOCK_SIZE"] > MOST_THREADS:
+    if len(row) > MOST_ELEMENTS or BLOCK_SIZE > MOST_THREADS:
         raise ValueError(
             f"tree_reduction shows up to {MOST_ELEMENTS} scores and {MOST_THREADS} threads, not "
-            f"{run.sizes['N']} and {run.defines['BLOCK_SIZE']}."
+            f"{len(row)} and {BLOCK_SIZE}."
         )
-    return TreeFilm(run).frames(whole)
+    return TreeFilm(run_reduction(row, BLOCK_SIZE)).frames(whole)
 
 
 class Stage(NamedTuple):

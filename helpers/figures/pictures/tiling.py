@@ -27,14 +27,7 @@ _WIDE, _HIGH = (236, 332), 162  # of Q, of Kᵀ and S; of each of them
 _PANEL = 628  # where the shared memory and the counts begin
 
 
-def tiled_product(
-    N: int = 8,
-    d: int = 8,
-    TILE: int = 4,
-    *,
-    run: SmallRun | None = None,
-    naive: SmallRun | None = None,
-) -> list[Frame]:
+def tiled_product(N: int = 8, d: int = 8, TILE: int = 4) -> list[Frame]:
     """How blocks load tiles of Q and Kᵀ, wait, and multiply: three steps for each pair of tiles.
 
     Left the matrices, right the shared memory of the block at work, and how many elements have been
@@ -42,25 +35,20 @@ def tiled_product(
 
     Args:
         N, d, TILE: sizes of a run of `03_tiled.cu`; N and d up to 16.
-        run: another run of that file to draw; N, d and TILE then do not count.
-        naive: the run to compare with; one of `02_naive.cu` on the same matrices unless given.
 
     Raises:
         ValueError: the matrices are too large, or the steps too many.
     """
-    N, d = (N, d) if run is None else (run.sizes["N"], run.sizes["d"])
     if max(N, d) > MOST_ELEMENTS:
         raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
-    run = run_product("03_tiled.cu", N, d, TILE) if run is None else run
-    TILE = run.defines["TILE"]
+    run = run_product("03_tiled.cu", N, d, TILE)
     steps = 3 * cdiv(N, TILE) ** 2 * cdiv(d, TILE)
     if steps > MOST_STEPS:
         raise ValueError(
             f"N={N}, d={d} and TILE={TILE} take {steps:,} steps, more than {MOST_STEPS}: choose a "
             "larger TILE, or smaller matrices."
         )
-    naive = run_product("02_naive.cu", N, d, TILE) if naive is None else naive
-    return TileFilm(run, naive).frames()
+    return TileFilm(run, run_product("02_naive.cu", N, d, TILE)).frames()
 
 
 class TileFilm:
