@@ -8,7 +8,7 @@ warp's shared accesses. All are as large, so that nothing on the page moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from helpers.simulator.limits import SECTOR_BYTES
 from helpers.simulator.observe.report import BlockAccess, Report
 
 from ..figures.bank_rules import BANKS, BankVerdict, issued, judge
-from ..figures.canvas import Canvas, counted
+from ..figures.canvas import Canvas, counted, literal
 from ..figures.events import LANES, WORD, WarpAccess, of_warp
 from ..figures.palette import MATRIX_HUES
+from ..figures.parts import Grid
+from ..panels.numbers import spans
 
 HEIGHT = 212
 _LEFT = 20
@@ -77,23 +79,22 @@ def _reads(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
             stored.setdefault(a.array, set()).update(found)
     if len(reads) != 2 or len(stored) != 1 or not {*reads, *stored} <= set("QKVSPO"):
         return ""
-    columns = {name: N if name in "SP" else d for name in "QKVSPO"}
     scale = 168 / max(N, d)
     [result] = stored
     x = float(_LEFT)
     for name in (*reads, result):
-        wide, high = columns[name] * scale, N * scale
+        grid = Grid(x, 38, scale, scale, N, N if name in "SP" else d)
         hue = MATRIX_HUES[name]
         canvas.text(x, 26, name, size=18, bold=True, fill=hue)
-        canvas.text(x + 24, 26, f"{N} × {columns[name]}", fill="muted")
-        canvas.rect(x, 38, wide, high, fill="faint", stroke="grid")
+        canvas.text(x + 24, 26, f"{N} × {grid.columns}", fill="muted")
+        canvas.rect(x, 38, grid.width, grid.height, fill="faint", stroke="grid")
         for found, look in (
             (seen.get(name) or stored[result], {"fill": f"{hue}-fill", "stroke": hue}),
             (tile.get(name), {"fill": hue, "fill_opacity": 0.75, "stroke": "ink", "weight": 2}),
         ):
             if found:
-                canvas.rect(*_around(found, columns[name], x, 38, scale), **look)
-        x += max(wide, 110) + 34
+                canvas.rect(*grid.around([divmod(i, grid.columns) for i in found]), **look)
+        x += max(grid.width, 110) + 34
     total, results = sum(reads.values()), len(stored[result])
     products = results * (d if result == "S" else N)
     each = " + ".join(f"{n:,}" for n in reads.values())
@@ -105,18 +106,6 @@ def _reads(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
     canvas.text(x, 182, "dark: the first tiles in shared memory", fill="muted")
     return (
         f"Block (0, 0) reads {total:,} elements of {' and '.join(reads)} for {products:,} products."
-    )
-
-
-def _around(found: set[int], columns: int, x: float, y: float, scale: float):
-    """The box around some elements of a matrix, in pixels."""
-    rows, across = np.divmod(np.array(sorted(found)), columns)
-    left, top = across.min(), rows.min()
-    return (
-        x + left * scale,
-        y + top * scale,
-        (across.max() - left + 1) * scale,
-        (rows.max() - top + 1) * scale,
     )
 
 
@@ -155,24 +144,13 @@ def _tree(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: M
 # ---------------------------------------------------------------- a warp's accesses
 
 
-class _Group(NamedTuple):
-    """The accesses of the warp that one line makes to one array: the first, and how many."""
-
-    access: WarpAccess
-    count: int
-
-
-def _groups(trace: Sequence[BlockAccess], space: str) -> list[_Group]:
-    found: dict[tuple, _Group] = {}
+def _groups(trace: Sequence[BlockAccess], space: str) -> list[tuple[WarpAccess, int]]:
+    """The warp's accesses by line and array: the first of each, and how many there are."""
+    found: dict[tuple, list[BlockAccess]] = {}
     for a in trace:
-        if a.space != space or a.kind not in ("load", "store") or not a.active[_WARP].any():
-            continue
-        key = (a.line, a.array, a.kind)
-        if key in found:
-            found[key] = found[key]._replace(count=found[key].count + 1)
-            continue
-        found[key] = _Group(of_warp(a, _WARP), 1)
-    return list(found.values())
+        if a.space == space and a.kind in ("load", "store") and a.active[_WARP].any():
+            found.setdefault((a.line, a.array, a.kind), []).append(a)
+    return [(of_warp(group[0], _WARP), len(group)) for group in found.values()]
 
 
 def _sectors_and_banks(canvas: Canvas, report: Report, trace, sizes: Mapping) -> str:
@@ -193,51 +171,40 @@ def _sectors(
 ) -> str:
     """The sectors that the warp's first access to each of up to three arrays touches."""
     columns = {name: sizes.get("N" if name in "SP" else "d") for name in "QKVSPO"}
-    groups = _groups(trace, "global")[:3]
     said = []
-    for n, (access, _) in enumerate(groups):
-        bytes_of: dict[int, set[int]] = {}
+    for n, (access, _) in enumerate(_groups(trace, "global")[:3]):
+        bytes_of: dict[int, set[int]] = {sector: set() for sector in access.sectors}
         for start in access.addresses[access.active].tolist():
             for byte in range(start, start + access.bytes):
-                bytes_of.setdefault(byte // SECTOR_BYTES, set()).add(byte % SECTOR_BYTES)
+                bytes_of[byte // SECTOR_BYTES].add(byte % SECTOR_BYTES)
         used, count = sum(map(len, bytes_of.values())), len(bytes_of)
         y = 18 + 70 * n
         name = f"{access.kind} of {access.array}, line {access.line}"
-        canvas.text(_LEFT, y, name.replace("_", "\\_"), bold=True)
+        canvas.text(_LEFT, y, literal(name), bold=True)
         share = f"{counted(count, 'sector')}, {100 * used / (SECTOR_BYTES * count):.3g} % used"
         canvas.text(_LEFT + room, y, share, anchor="end", bold=True,
                     fill="green" if used == SECTOR_BYTES * count else "vermillion")  # fmt: skip
         width = min(110.0, room / count)
         byte = (width - 4) / SECTOR_BYTES
         boxes, asked = [], []
-        for place, sector in enumerate(sorted(bytes_of)):
+        for place, found in enumerate(bytes_of.values()):
             x = _LEFT + place * width
             boxes.append((x, y + 8, width - 4, 24))
-            asked += _runs(bytes_of[sector], x, y + 8, byte, 24)
+            asked += [
+                (x + first * byte, y + 8, (last + 1 - first) * byte, 24)
+                for first, last in spans(sorted(found))
+            ]
         canvas.cells(boxes, fill="orange-fill", stroke="none")
         canvas.cells(asked, fill="blue", stroke="none")
         canvas.cells(boxes, stroke="orange", weight=2)
-        first = int(access.addresses[access.active][0])
-        base = first - WORD * int(access.indices[access.active][0])
         across = columns.get(access.array)
-        for place, sector in enumerate(sorted(bytes_of) if width >= 80 else ()):
-            start = (sector * SECTOR_BYTES - base) // WORD
+        for place, sector in enumerate(bytes_of if width >= 80 else ()):
+            start = (sector * SECTOR_BYTES - access.start) // WORD
             row = divmod(start, across) if across else (start,)
             text = access.array + "".join(f"[{at}]" for at in row)
-            canvas.text(_LEFT + place * width, y + 47, text.replace("_", "\\_"), fill="muted")
+            canvas.text(_LEFT + place * width, y + 47, literal(text), fill="muted")
         said.append(f"{name}: {share}")
     return f"Warp 0 of block (0, 0). {'; '.join(said)}." if said else ""
-
-
-def _runs(found: set[int], x: float, y: float, byte: float, height: float) -> list[tuple]:
-    """Boxes of unbroken runs of bytes."""
-    runs: list[list[int]] = []
-    for at in sorted(found):
-        if runs and at == runs[-1][1]:
-            runs[-1][1] = at + 1
-        else:
-            runs.append([at, at + 1])
-    return [(x + a * byte, y, (b - a) * byte, height) for a, b in runs]
 
 
 def _banks(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: Mapping) -> str:
@@ -254,9 +221,9 @@ def _banks(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
 
 def _costly(trace: Sequence[BlockAccess]) -> list[tuple[WarpAccess, BankVerdict]]:
     """The warp's shared accesses, those that take most wavefronts in all first."""
-    judged = [(group, judge(group.access)) for group in _groups(trace, "shared")]
-    judged.sort(key=lambda pair: -pair[0].count * pair[1].wavefronts)
-    return [(group.access, verdict) for group, verdict in judged]
+    judged = [(access, judge(access), count) for access, count in _groups(trace, "shared")]
+    judged.sort(key=lambda one: -one[2] * one[1].wavefronts)
+    return [(access, verdict) for access, verdict, _ in judged]
 
 
 def _executed(
@@ -272,11 +239,10 @@ def _executed(
 def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: BankVerdict) -> str:
     """The banks of one access: different words stacked, each phase on top of the one before."""
     name = f"{access.kind} of {access.array}, line {access.line}"
-    canvas.text(x, 26, name.replace("_", "\\_"), bold=True)
-    good = verdict.wavefronts <= verdict.ideal
-    text = f"{counted(verdict.wavefronts, 'wavefront')}, ideal {verdict.ideal}"
+    canvas.text(x, 26, literal(name), bold=True)
     wide = f", {access.bytes} bytes a lane" if access.bytes > WORD else ""
-    canvas.text(x, 50, text + wide, bold=True, fill="green" if good else "vermillion")
+    text = verdict.summary + wide
+    canvas.text(x, 50, text, bold=True, fill="vermillion" if verdict.conflicts > 0 else "green")
     pitch, ground, room = 13.5, 168.0, 104.0
     stacks = verdict.loads.sum(axis=0)
     high = min(26.0, room / max(int(stacks.max()), 1))
@@ -297,7 +263,7 @@ def _strip(canvas: Canvas, x: float, access: WarpAccess, verdict: BankVerdict) -
     for bank in (0, 8, 16, 24, 31):
         canvas.text(x + (bank + 0.5) * pitch, ground + 17, str(bank), anchor="middle",
                     mono=True, fill="muted")  # fmt: skip
-    return f"{name}: {text}{wide}."
+    return f"{name}: {text}."
 
 
 _PICTURES: dict[str, Callable[..., str]] = {
