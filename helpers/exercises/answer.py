@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..kernels.kernel import Kernel, load_kernel
 from ..kernels.source import KernelError, Parameter, kernel_functions, parameters, read
-from ..simulator.compile.source_text import has_computed_include, includes, mask
+from ..simulator.compile.source_text import has_computed_include, includes, line_of, mask
 from .spec import Case, Exercise
 
 ANSWERS = "my_kernels"
@@ -59,7 +59,7 @@ def read_answer(exercise: Exercise, source) -> str:
     if "\0" in text:
         raise Refused(
             "The answer holds a zero byte, which no source text does: save it as UTF-8.",
-            text.count("\n", 0, text.index("\0")) + 1,
+            line_of(text, text.index("\0")),
         )
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused("The answer holds half a character: save it as UTF-8.")
@@ -93,10 +93,10 @@ def refuse_includes(exercise: Exercise, text: str) -> None:
     """Raise Refused if the answer includes what the solution does not and the toolkit lacks."""
     own = {include.name for include in includes(exercise.solution) if include.quoted}
     for include in includes(text):
-        line = text.count("\n", 0, include.start) + 1
         name = include.name
         foreign = include.quoted and name not in own
         if foreign or ".." in name or name.startswith("/") or name.endswith(".cu"):
+            line = line_of(text, include.start)
             allowed = f" but {', '.join(sorted(own))}" if own else ""
             raise Refused(
                 f"Line {line} includes {name}: an answer stands alone, with no file of the "
@@ -129,31 +129,23 @@ def changed_course(exercise: Exercise, reason: str) -> Refused:
     )
 
 
-_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)(?:[ \t]|\\\n)*(?P<what>line\b|\d)", re.MULTILINE)
-_CLUSTER = re.compile(r"\b__cluster_dims__\b")
+# What would make parameters, lines or launches others than they are, and what is said of it.
+_DIRECTIVES = {
+    r"^[ \t]*#[ \t]*undef[ \t]+(\w+)": "takes {} away, which the check sets: take the line out.",
+    r"^[ \t]*(?:#|%:|\?\?=)(?:[ \t]|\\\n)*(line\b|\d)": "gives the lines below it other numbers, "
+    "so that nobody could tell where a fault lies: take this directive out.",
+    r"\b(__cluster_dims__)\b": "asks for clusters, and the check launches none: take it out.",
+}
 
 
 def refuse_directives(exercise: Exercise, text: str) -> None:
     """Raise Refused for what would make lines, parameters or launches others than they are."""
     code = mask(text)
-    for found in re.finditer(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", code, re.MULTILINE):
-        if found[1] in declared(exercise):
-            line = code.count("\n", 0, found.start()) + 1
-            raise Refused(
-                f"Line {line} takes {found[1]} away, which the check sets: take the line out.", line
-            )
-    if found := _DIRECTIVE.search(code):
-        line = code.count("\n", 0, found.start()) + 1
-        raise Refused(
-            f"Line {line} gives the lines below it other numbers, so that nobody could tell where "
-            "a fault lies: take this directive out.",
-            line,
-        )
-    if found := _CLUSTER.search(code):
-        line = code.count("\n", 0, found.start()) + 1
-        raise Refused(
-            f"Line {line} asks for clusters, and the check launches none: take it out.", line
-        )
+    for pattern, said in _DIRECTIVES.items():
+        for found in re.finditer(pattern, code, re.MULTILINE):
+            if "undef" not in found[0] or found[1] in declared(exercise):
+                line = line_of(code, found.start())
+                raise Refused(f"Line {line} {said.format(found[1])}", line)
 
 
 def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
@@ -174,7 +166,7 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
         raise Refused(
             f"The check sets {missing[0]}, which the answer no longer declares: put back the lines "
             f"from #ifndef {missing[0]} to its #endif, the comment with its choices as well.",
-            text.count("\n", 0, used.start()) + 1 if used else None,
+            line_of(text, used.start()) if used else None,
         )
     with tempfile.TemporaryDirectory(prefix="answer_") as folder:
         path = Path(folder) / file
@@ -183,13 +175,9 @@ def kernel_of(exercise: Exercise, text: str, case: Case) -> Kernel:
         return load_kernel(path, exercise.entry, **values)
 
 
-def kernel_of_solution(exercise: Exercise, case: Case) -> Kernel:
-    """The kernel of the solution at a case."""
-    return _kernel_of_solution(exercise, tuple(case.items()))
-
-
 @functools.lru_cache(maxsize=128)
-def _kernel_of_solution(exercise: Exercise, case: tuple) -> Kernel:
+def kernel_of_solution(exercise: Exercise, case: tuple) -> Kernel:
+    """The kernel of the solution at a case, given as its items."""
     return kernel_of(exercise, exercise.solution, dict(case))
 
 

@@ -14,7 +14,7 @@ from ..panels.brackets import unmatched
 from ..panels.difference import Difference
 from ..panels.error_panels import panel_of
 from ..simulator.compile.compile_errors import parse_log
-from ..simulator.compile.source_text import mask
+from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .answer import (
@@ -119,7 +119,7 @@ class _Check:
             self.be_right()
             if self.on_gpu:
                 self.be_right_on_gpu()
-            self.passes(f"The results are right {self.sizes()}.")
+            self.passes(f"The results are right with {'; '.join(map(in_words, exercise.cases))}.")
             self.have_no_race()
             self.meet_goals()
             self.be_timed()
@@ -166,7 +166,7 @@ class _Check:
         exercise = self.exercise
         passed, self.steps = self.steps, []
         kernel = kernel_of(exercise, self.text, case)
-        refuse_signature(exercise, kernel, kernel_of_solution(exercise, case))
+        refuse_signature(exercise, kernel, kernel_of_solution(exercise, tuple(case.items())))
         refuse_launch(exercise, case, kernel)
         self.steps = passed
         return kernel
@@ -217,7 +217,7 @@ class _Check:
         if wrong:
             self.fails(
                 f"With {in_words(case)} and no loop unrolled: {said(wrong)}",
-                [self.text.count("\n", 0, _UNROLL.search(self.text).start()) + 1],
+                [line_of(self.text, _UNROLL.search(self.text).start())],
                 "What is right only if loops are unrolled uses an index past the end of an array, "
                 "or a value that it has not set.",
             )
@@ -242,12 +242,8 @@ class _Check:
         stores = lines_with("global_store_requests")
         if not stores and (atomics := lines_with("global_atomic_requests")):
             which = "line adds" if len(atomics) == 1 else "lines add"
-            self.fails(
-                message,
-                atomics,
-                f"The marked {which} to what the array held before, which may be anything: store "
-                "the result with =.",
-            )
+            why = f"The marked {which} to what the array held before, which may be anything: store "
+            self.fails(message, atomics, f"{why}the result with =.")
         if not stores:
             self.fails(message, *self.never_reached())
         which = "line stores" if len(stores) == 1 else "lines store"
@@ -261,16 +257,13 @@ class _Check:
         """Lines that would store the result and those that return before, and what is said."""
         code = mask(self.text)
         names = "|".join(self.exercise.outputs)
-        stores = [
-            code.count("\n", 0, found.start()) + 1
-            for found in re.finditer(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code)
-        ]
-        if not stores:
+        found = re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code)
+        if not found:
             return [], "No line of the kernel stores anything to global memory."
-        rows = code.split("\n")
-        ways = [n for n in range(1, stores[0]) if re.search(r"\breturn\b", rows[n - 1])]
-        return [*ways, stores[0]], (
-            f"No thread came to line {stores[0]}, which stores the result: look at the conditions "
+        store, rows = line_of(code, found.start()), code.split("\n")
+        ways = [n for n in range(1, store) if re.search(r"\breturn\b", rows[n - 1])]
+        return [*ways, store], (
+            f"No thread came to line {store}, which stores the result: look at the conditions "
             "on the way to it."
         )
 
@@ -373,11 +366,9 @@ class _Check:
 
     def lines_of(self, error: SimulatorError) -> list[int]:
         """Lines of the answer that an error is about: all that the compiler complains of."""
-        own = [
-            found.line
-            for found in parse_log(self.log)
-            if found.severity == "error" and found.file == f"{self.exercise.name}.cu"
-        ]
+        file = f"{self.exercise.name}.cu"
+        found = (d for d in parse_log(self.log) if d.severity == "error" and d.file == file)
+        own = [diagnostic.line for diagnostic in found]
         if not own and self.log and (bracket := unmatched(self.text)):
             return [bracket[0]]
         return own or [error.line]
@@ -388,10 +379,7 @@ class _Check:
             return [int(found[1])]
         code = mask(self.text)
         found = re.search(rf"\b{self.exercise.entry}\b|__global__", code)
-        return [code.count("\n", 0, found.start()) + 1] if found else []
-
-    def sizes(self) -> str:
-        return "with " + "; ".join(in_words(case) for case in self.exercise.cases)
+        return [line_of(code, found.start())] if found else []
 
     @contextlib.contextmanager
     def printing(self):

@@ -34,13 +34,13 @@ def bound_of(exercise: Exercise, goal: Goal, case: Case) -> float:
 def missed(exercise: Exercise, goal: Goal, case: Case, report) -> str:
     """What is said of a goal that is missed, or ''."""
     bound, value = bound_of(exercise, goal, case), measured(goal, report)
-    if goal.at_least is not None:
-        if value >= bound * (1 - 1e-9):
-            return ""
-        return f"{amount(value)} {goal.words}, and {amount(bound)} are expected. {goal.said}"
-    if value <= bound * (1 + 1e-9):
-        return ""
-    return f"{amount(value)} {goal.words}, and {amount(bound)} would do. {goal.said}"
+    if goal.at_least is None:
+        enough, verb = value <= bound * (1 + 1e-9), "would do"
+    else:
+        enough, verb = value >= bound * (1 - 1e-9), "are expected"
+    return (
+        "" if enough else f"{amount(value)} {goal.words}, and {amount(bound)} {verb}. {goal.said}"
+    )
 
 
 def met(exercise: Exercise, goal: Goal, case: Case, report) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 
 from ..kernels.kernel import Kernel
 from ..simulator.compile.compile_errors import parse_log
 from ..simulator.compile.compiler import compile_ptx
-from ..simulator.compile.source_text import mask
+from ..simulator.compile.source_text import line_of, mask
 from ..simulator.ptx.program import build, reads_and_writes
 from ..simulator.ptx.syntax import Function
 
@@ -44,48 +45,41 @@ def slips(kernel: Kernel, nan: bool) -> list[Clue]:
         nan: whether there is a NaN in its results, as there is if a variable has no first value.
     """
     text = kernel.source
-    made = compile_ptx(kernel.code, kernel.options)
     module, mangled = kernel.ptx()
     functions = module.functions
     found = slips_of_text(text)
     if nan:
         found += _without_value(functions[mangled])
     found += [*_cut_off(functions.values()), *_hidden(text), *_overwritten(text)]
-    found += _warned(made.log, kernel.file.name)
+    found += _warned(compile_ptx(kernel.code, kernel.options).log, kernel.file.name)
     return list(dict.fromkeys(found))
 
 
 def _conditions(text: str) -> Iterator[Clue]:
     code = mask(text)
     for found in _CONDITION.finditer(code):
-        word, line = found[1], text.count("\n", 0, found.start()) + 1
+        word, line = found[1], line_of(text, found.start())
         end = _closing(code, found.end() - 1)
-        inside = code[found.end() : end]
-        condition = inside
+        condition = code[found.end() : end]
         if word == "for":
-            parts = inside.split(";")
+            parts = condition.split(";")
             condition = parts[1] if len(parts) == 3 else ""
         if assigned := _ASSIGNS.search(condition):
             name = condition[: assigned.start()].split()[-1:] or ["a variable"]
-            yield (
-                (line,),
-                f"The condition in line {line} gives {name[0].lstrip('(!')} a value: = sets, == "
-                "compares.",
-            )
+            what = f"The condition in line {line} gives {name[0].lstrip('(!')} a value"
+            yield (line,), f"{what}: = sets, == compares."
         if chain := _CHAIN.search(condition):
             yield (
                 (line,),
-                f"Line {line} compares twice in a row: C compares what the first comparison "
-                f"gives, 0 or 1, with the last number. Write two comparisons, joined by &&: "
-                f"{' '.join(chain[0].split())} does not mean what it means in mathematics.",
+                (
+                    f"Line {line} compares twice in a row: C compares what the first comparison "
+                    f"gives, 0 or 1, with the last number. Write two comparisons, joined by &&: "
+                    f"{' '.join(chain[0].split())} does not mean what it means in mathematics."
+                ),
             )
-        after = re.compile(r"\s*;").match(code, end + 1)
-        if after and word != "while":
-            yield (
-                (line,),
-                f"The ; behind the brackets of the {word} in line {line} ends it there: what "
-                "follows does not belong to it.",
-            )
+        if word != "while" and re.compile(r"\s*;").match(code, end + 1):
+            where = f"The ; behind the brackets of the {word} in line {line} ends it there"
+            yield (line,), f"{where}: what follows does not belong to it."
 
 
 def _foreign(text: str) -> Iterator[Clue]:
@@ -93,7 +87,7 @@ def _foreign(text: str) -> Iterator[Clue]:
     code = mask(text)
     for pattern, sentence in _FOREIGN.items():
         if found := re.search(pattern, code):
-            line = code.count("\n", 0, found.start()) + 1
+            line = line_of(code, found.start())
             yield (line,), sentence.format(line=line)
 
 
@@ -109,10 +103,8 @@ def _closing(code: str, opening: int) -> int:
 def _joined_comments(text: str) -> Iterator[Clue]:
     for line, row in enumerate(text.split("\n"), 1):
         if "//" in row and row.rstrip().endswith("\\"):
-            yield (
-                (line, line + 1),
-                f"The \\ at the end of line {line} makes line {line + 1} a part of the comment.",
-            )
+            said = f"The \\ at the end of line {line} makes line {line + 1} a part of the comment."
+            yield (line, line + 1), said
 
 
 def _without_value(function: Function) -> Iterator[Clue]:
@@ -121,11 +113,8 @@ def _without_value(function: Function) -> Iterator[Clue]:
     unset = blocks[0].live_in if blocks else 0
     lines = {i.line for i in function.instructions if reads_and_writes(i)[0] & unset and i.line}
     if lines:
-        first = min(lines)
-        yield (
-            (first,),
-            f"Line {first} uses a variable that may not have been given a value before.",
-        )
+        said = f"Line {min(lines)} uses a variable that may not have been given a value before."
+        yield (min(lines),), said
 
 
 def _cut_off(functions: Iterable[Function]) -> Iterator[Clue]:
@@ -133,37 +122,33 @@ def _cut_off(functions: Iterable[Function]) -> Iterator[Clue]:
     code = (i for function in functions for i in function.instructions)
     lines = {i.line for i in code if i.opcode == "cvt" and "rzi" in i.modifiers and i.line}
     if lines:
-        first = min(lines)
         yield (
-            (first,),
-            f"Line {first} turns a float into an int, which cuts off what is behind the point: is "
-            "a variable there an int that should be a float?",
+            (min(lines),),
+            (
+                f"Line {min(lines)} turns a float into an int, which cuts off what is behind the "
+                "point: is a variable there an int that should be a float?"
+            ),
         )
 
 
 def _hidden(text: str) -> Iterator[Clue]:
     """A variable that is declared again in an inner block."""
     code = mask(text)
-    known: list[dict[str, int]] = [{}]
+    known: ChainMap[str, int] = ChainMap()  # the innermost block first
     declared = {found.start(1): found[1] for found in _DECLARED.finditer(code)}
-    line, brackets = 1, 0
+    brackets = 0
     for at, character in enumerate(code):
-        if character == "\n":
-            line += 1
-        elif character == "{":
-            known.append({})
-        elif character == "}" and len(known) > 1:
-            known.pop()
+        if character == "{":
+            known = known.new_child()
+        elif character == "}":
+            known = known.parents
         brackets += (character == "(") - (character == ")")
         if at in declared and not brackets:
-            name = declared[at]
-            above = next((scope[name] for scope in known[:-1] if name in scope), None)
-            if above is not None:
-                yield (
-                    (above, line),
-                    f"Line {line} declares a second {name}, which hides that of line {above}.",
-                )
-            known[-1][name] = line
+            name, line = declared[at], line_of(code, at)
+            if (above := known.parents.get(name)) is not None:
+                said = f"Line {line} declares a second {name}, which hides that of line {above}."
+                yield (above, line), said
+            known[name] = line
 
 
 def _overwritten(text: str) -> Iterator[Clue]:
@@ -177,7 +162,7 @@ def _overwritten(text: str) -> Iterator[Clue]:
             continue
         between = code[found.end() : later[0].start()]
         if re.search(r"\bfor\s*\(", between) and "*" in later[0][2]:
-            line = code.count("\n", 0, later[0].start()) + 1
+            line = line_of(code, later[0].start())
             yield (line,), f"Line {line} gives {name} a new value in every turn: += adds to it."
 
 

@@ -57,17 +57,14 @@ def simulate(
         report, _ = prepared.launches[0].simulate(
             copy=False, max_steps=MOST_STEPS * slower, progress=False, **options
         )
-    changed = next(
-        (
-            name
-            for name, value in problem.inputs.items()
-            if isinstance(value, np.ndarray)
-            and name not in problem.expected
-            and value.tobytes() != prepared.arrays[name].tobytes()
-        ),
-        "",
+    changed = (
+        name
+        for name, value in problem.inputs.items()
+        if isinstance(value, np.ndarray)
+        and name not in problem.expected
+        and value.tobytes() != prepared.arrays[name].tobytes()
     )
-    return Outcome(report, _wrong(problem, kernel, prepared.arrays), changed)
+    return Outcome(report, _wrong(problem, kernel, prepared.arrays), next(changed, ""))
 
 
 def _wrong(problem: Problem, kernel: Kernel, arrays: Mapping[str, Any]) -> Difference | None:
@@ -141,17 +138,6 @@ class Kept(io.StringIO):
         return f"{text}\n... and more, which is not kept." if self.more else text
 
 
-def local_bytes(kernel: Kernel) -> int:
-    """Bytes of local memory that the arrays of a thread take, in all functions."""
-    module, _ = kernel.ptx()
-    return sum(
-        variable.size
-        for function in module.functions.values()
-        for variable in function.variables.values()
-        if variable.space == "local"
-    )
-
-
 def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
     """Compile to PTX, and raise Refused if what it declares does not fit the launch.
 
@@ -162,7 +148,9 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
     grid, block, shared = exercise.launch(case, kernel)
     if reason := refusal(kernel, grid, block, shared):
         raise Refused(reason)
-    local = local_bytes(kernel)
+    functions = kernel.ptx()[0].functions.values()
+    arrays = (v for function in functions for v in function.variables.values())
+    local = sum(v.size for v in arrays if v.space == "local")
     if local > SIMULATED.local:
         raise Refused(
             f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
@@ -185,5 +173,5 @@ def _exact(exercise: Exercise, case: tuple) -> dict[str, np.ndarray]:
 @functools.lru_cache(maxsize=64)
 def solved(exercise: Exercise, case: tuple):
     """The report of the solution at a case."""
-    kernel = kernel_of_solution(exercise, dict(case))
+    kernel = kernel_of_solution(exercise, case)
     return simulate(exercise, dict(case), kernel, quiet=True, count=True).report

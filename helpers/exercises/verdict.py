@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..kernels.listing import Listing, listing
+from ..panels.numbers import listed
 from ..show import Shows, render
 
 PASSED, FAILED, NOT_REACHED = "passed", "failed", "not reached"
@@ -87,16 +87,14 @@ class Verdict(Shows):
                 max(1, group[0] - _AROUND),
                 min(total, group[-1] + _AROUND),
                 title=f"{self.exercise}.cu",
-                detail=_lines(group),
+                detail=f"line{'s' * (len(group) > 1)} {listed([*map(str, group)])}",
                 marked=group,
             )
             for group in groups
         )
 
     def _head(self) -> str:
-        if self.passed:
-            return f"{self.exercise}: solved"
-        return f"{self.exercise}: not yet"
+        return f"{self.exercise}: {'solved' if self.passed else 'not yet'}"
 
     def html(self):
         return render("verdict.html", verdict=self, head=self._head(), signs=_SIGNS)
@@ -116,10 +114,3 @@ class Verdict(Shows):
         if self.printed:
             rows.append(f"Printed:\n{self.printed.rstrip()}")
         return "\n".join(rows)
-
-
-def _lines(numbers: Iterable[int]) -> str:
-    numbers = [str(n) for n in numbers]
-    if len(numbers) == 1:
-        return f"line {numbers[0]}"
-    return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"

@@ -46,6 +46,11 @@ def mask(source: str) -> str:
     return _NOT_CODE.sub(blank, source)
 
 
+def line_of(text: str, at: int) -> int:
+    """The number of the line, counted from 1, in which a position of a text lies."""
+    return text.count("\n", 0, at) + 1
+
+
 def includes(source: str) -> list[Include]:
     """List the `#include "x"` and `#include <x>` directives of `source`, comments apart."""
     if "include" not in source:
