@@ -9,7 +9,7 @@ from ..limits import LANES
 from ..ptx.program import call_target
 from ..ptx.syntax import Instruction, Reg, Sym
 from .code import Activation, Code, Group
-from .faults import everyone, fault, part_written, plain_name
+from .faults import everyone, fault, part_written, plain_name, where
 from .operands import BOOL, getter, putter
 from .params import store
 from .printf import BUILTIN
@@ -75,12 +75,11 @@ class Branching:
             self._leave(group, block, everywhere=op == "exit")
             return None
         if op == "trap":
-            block, thread = S.layout.locate(everyone(group.mask))
             raise SimulatorError(
                 "trap",
-                f"{S.entry}{f', line {end.line}' if end.line else ''}: thread {thread} of block "
-                f"{block} ran into a trap instruction (__trap(), or code that the compiler found "
-                f"unreachable).{part_written(S)}",
+                f"{S.entry}{f', line {end.line}' if end.line else ''}: "
+                f"{where(S, everyone(group.mask))} ran into a trap instruction (__trap(), or code "
+                f"that the compiler found unreachable).{part_written(S)}",
                 end.line,
             )
         if op == "brx":
@@ -103,13 +102,10 @@ class Branching:
             return
         parent, (_, after, results, names) = frame.parent, frame.call
         for result, name in zip(results, names, strict=False):
-            self._hand_back(frame.params.get(name, {}), parent, result, group.mask)
+            entries = parent.params.setdefault(result.name, {})
+            for key, value in frame.params.get(name, {}).items():
+                store(entries, key, value, group.mask)
         self.groups.append(Group(parent, after, group.mask, group.visited))
-
-    def _hand_back(self, values: dict, parent: Activation, result, mask) -> None:
-        entries = parent.params.setdefault(result.name, {})
-        for key, value in values.items():
-            store(entries, key, value, mask)
 
     def _indexed_branch(self, group: Group, code: Code, end: Instruction, R) -> None:
         S = self.S
@@ -137,12 +133,8 @@ class Branching:
         callee = S.functions.get(name)
         if callee is None:
             if "cudaCDP" in name or name.startswith("cudaLaunchDevice"):
-                raise SimulatorError(
-                    "unsupported",
-                    f"line {end.line}: a kernel cannot launch kernels here: launch them from "
-                    "Python, one after the other.",
-                    end.line,
-                )
+                why = "a kernel cannot launch kernels here: launch them from Python, one after the "
+                raise SimulatorError("unsupported", f"line {end.line}: {why}other.", end.line)
             raise end.unsupported(f"does not have the device function {plain_name(name)}")
         passed = {}
         for param, argument in zip(callee.function.params, arguments, strict=True):
@@ -182,10 +174,9 @@ class Branching:
                 if following is not None:
                     self._queue(group, following, part.mask)
         if lost.any():
-            where = S.layout.locate(lost)
             raise fault(
-                S, end.line, "out_of_bounds", f"thread {where[1]} of block {where[0]} calls "
-                "through a pointer that is no function's; give it one first.",
+                S, end.line, "out_of_bounds", f"{where(S, lost)} calls through a pointer that is "
+                "no function's; give it one first.",
             )  # fmt: skip
         return None
 
@@ -258,14 +249,12 @@ class Branching:
             both = S.layout.blocks_of(group.mask) & S.layout.blocks_of(parked.group.mask)
             if not both.any():
                 continue
-            waiting = S.layout.locate(
-                both if parked.group.mask is None else parked.group.mask & both
-            )
-            left = S.layout.locate(both if group.mask is None else group.mask & both)
+            _, left = S.layout.locate(everyone(group.mask) & both)
             raise fault(
-                S, parked.instruction.line, "barrier", f"thread {waiting[1]} of block {waiting[0]} "
-                f"waits at a barrier that thread {left[1]} never reaches: move the barrier out of "
-                "the branch or loop, so that every thread of the block passes it.",
+                S, parked.instruction.line, "barrier",
+                f"{where(S, everyone(parked.group.mask) & both)} waits at a barrier that thread "
+                f"{left} never reaches: move the barrier out of the branch or loop, so that every "
+                "thread of the block passes it.",
             )  # fmt: skip
 
     def _endless(
@@ -277,11 +266,10 @@ class Branching:
         b = code.graph.blocks[group.block]
         lines = [i.line for i in code.function.instructions[b.start : b.end] if i.line]
         line = end.line if end is not None and end.line else (lines[0] if lines else None)
-        block, thread = S.layout.locate(everyone(group.mask))
         reason = why or f"has not ended after {self.max_steps:,} instructions"
         more = ", or let more threads share the work, or give it less (launch() takes max_steps)"
         more = "" if why and not budget else more
         raise fault(
-            S, line, "endless_loop", f"the loop {reason} (thread {thread} of block {block}); check "
+            S, line, "endless_loop", f"the loop {reason} ({where(S, everyone(group.mask))}); check "
             f"the condition that should end it{more}.",
         )  # fmt: skip

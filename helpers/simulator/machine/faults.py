@@ -38,9 +38,16 @@ def everyone(mask: np.ndarray | None) -> np.ndarray:
     return np.ones(1, np.bool_) if mask is None else mask
 
 
-def _where(S, bad: np.ndarray) -> str:
-    block, thread = S.layout.locate(bad)
+def where(S, mask: np.ndarray) -> str:
+    """The first thread of a mask and its block: "thread (1, 0, 0) of block (0, 0, 0)"."""
+    block, thread = S.layout.locate(mask)
     return f"thread {thread} of block {block}"
+
+
+def where_is(S, number: int) -> str:
+    """The same of the thread with this number in the batch."""
+    block, thread = divmod(int(number), S.layout.nthreads)
+    return f"thread {S.layout.thread_at(thread)} of block {S.layout.block_at(block)}"
 
 
 def _value(S, array: np.ndarray, bad: np.ndarray) -> int:
@@ -49,7 +56,7 @@ def _value(S, array: np.ndarray, bad: np.ndarray) -> int:
 
 def _makes(S, bad: np.ndarray, total: int, verb: str) -> str:
     """Who makes the access: "thread … makes an 8-byte read"."""
-    return f"{_where(S, bad)} makes {'an' if total == 8 else 'a'} {total}-byte {verb.split()[0]}"
+    return f"{where(S, bad)} makes {'an' if total == 8 else 'a'} {total}-byte {verb.split()[0]}"
 
 
 def raise_fault(S, i: Instruction, address, total, mask, write, space, region=None):
@@ -91,7 +98,7 @@ def _global_fault(S, address, total, mask, verb: str) -> tuple[str, str]:
     region = S.space.nearest(first)
     if region is None:
         return "out_of_bounds", (
-            f"{_where(S, bad)} makes a {verb} address {first}, but the kernel was given no array."
+            f"{where(S, bad)} makes a {verb} address {first}, but the kernel was given no array."
         )
     if not -SLOT < first - region.start < SLOT:
         return "out_of_bounds", (
@@ -102,7 +109,7 @@ def _global_fault(S, address, total, mask, verb: str) -> tuple[str, str]:
     index, count = (first - region.start) // size, region.nbytes // size
     valid = f"valid indices 0 to {count - 1}" if count else "it is empty"
     return "out_of_bounds", (
-        f"out-of-bounds {verb} {region.name}[{index}] by {_where(S, bad)}: {region.name} has "
+        f"out-of-bounds {verb} {region.name}[{index}] by {where(S, bad)}: {region.name} has "
         f"{count} elements of {element} ({valid}); guard the access with an if."
     )
 
@@ -119,7 +126,7 @@ def _buffer_fault(S, address, total, mask, verb: str, space: str) -> tuple[str, 
         )
     if space == "local":
         return "out_of_bounds", (
-            f"out-of-bounds {verb} the local arrays of {_where(S, bad)}, at byte {first - low} of "
+            f"out-of-bounds {verb} the local arrays of {where(S, bad)}, at byte {first - low} of "
             f"their {buffer.nbytes}; correct the index or the size."
         )
     name, index, count, unit = "shared memory", first - low, buffer.nbytes, "bytes"
@@ -136,6 +143,6 @@ def _buffer_fault(S, address, total, mask, verb: str, space: str) -> tuple[str, 
         if not variable.size:
             mend = "correct the index, or pass a larger shared_mem"
     return "out_of_bounds", (
-        f"out-of-bounds {verb} {name}[{index}] by {_where(S, bad)}: {name} has {count} {unit} in "
+        f"out-of-bounds {verb} {name}[{index}] by {where(S, bad)}: {name} has {count} {unit} in "
         f"shared memory (a block has {buffer.nbytes} bytes of it); {mend}."
     )

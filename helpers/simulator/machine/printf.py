@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import SimulatorError
 from ..ptx.syntax import Instruction
 from .elements import gather, pieces_of
-from .faults import everyone, fault
+from .faults import everyone, fault, where, where_is
 
 _SPEC = re.compile(
     r"%([-+ #0]*)(-?\d+|\*)?(?:\.(\d*|\*))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])"
@@ -22,8 +22,7 @@ _LONGEST = 4096  # characters of a string without an end
 def _argument_sizes(text: str) -> list[tuple[str, int]]:
     """(kind, bytes) of every argument that a format asks for, `*` among them."""
     out = []
-    for flags, width, precision, length, kind in _SPEC.findall(text):
-        del flags
+    for _, width, precision, length, kind in _SPEC.findall(text):
         if kind == "%":
             continue
         out += [("*", 4)] * ((width == "*") + (precision == "*"))
@@ -141,9 +140,9 @@ def string_at(S, i: Instruction, address: int, flat: int) -> str:
     only.reshape(-1)[flat] = True
     out = bytearray()
     while len(out) < _LONGEST:
-        where = np.array([address + len(out)], np.uint64).view(np.int64)
+        place = np.array([address + len(out)], np.uint64).view(np.int64)
         try:
-            byte = int(words_at(S, i, where, 1, only)[flat])
+            byte = int(words_at(S, i, place, 1, only)[flat])
         except SimulatorError:
             raise _mismatch(S, i, only) from None
         if not byte:
@@ -153,10 +152,9 @@ def string_at(S, i: Instruction, address: int, flat: int) -> str:
 
 
 def _mismatch(S, i: Instruction, mask) -> SimulatorError:
-    block, thread = S.layout.locate(mask)
     return fault(
-        S, i.line, "out_of_bounds", f"printf in thread {thread} of block {block} is asked for more "
-        "than it was given: match the format to the number and types of the arguments.",
+        S, i.line, "out_of_bounds", f"printf in {where(S, mask)} is asked for more than it was "
+        "given: match the format to the number and types of the arguments.",
     )  # fmt: skip
 
 
@@ -191,7 +189,7 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
         rows = zip(*columns, strict=True) if columns else [()] * len(threads)
         for flat, row in zip(threads.tolist(), rows, strict=True):
             lines[flat] = format_printf(
-                text, iter(row), lambda where, flat=flat: string_at(S, i, where, flat)
+                text, iter(row), lambda place, flat=flat: string_at(S, i, place, flat)
             )
     S.print("".join(lines[flat] for flat in sorted(lines)))
     return printed
@@ -200,38 +198,29 @@ def vprintf(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
 def assertion(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     """A failed assert() stops the launch."""
     mask = everyone(S.mask)
-    block, thread = S.layout.locate(mask)
     flat = int(np.argmax(S.layout.full(mask)))
     address = int(S.layout.flat(arguments[0].view(np.int64))[flat])
-    raise fault(
-        S, i.line, "assert", f"assertion `{string_at(S, i, address, flat)}` failed in thread "
-        f"{thread} of block {block}.",
-    )  # fmt: skip
+    said = string_at(S, i, address, flat)
+    raise fault(S, i.line, "assert", f"assertion `{said}` failed in {where(S, mask)}.")
 
 
 def malloc(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     """Memory from the device's heap for every active thread; 0 for those that get none."""
     sizes = S.layout.full(arguments[0].view(np.uint64))
     out = np.zeros(S.layout.shape, np.uint64)
-    heap = S.heap()
-    flat = out.reshape(-1)
     for thread in np.flatnonzero(S.layout.full(everyone(S.mask))).tolist():
-        flat[thread] = heap.take(int(sizes.flat[thread]))
+        out.flat[thread] = S.heap().take(int(sizes.flat[thread]))
     return out
 
 
 def free(S, i: Instruction, arguments: list[np.ndarray]) -> np.ndarray:
     """Give memory back to the device's heap."""
     addresses = S.layout.full(arguments[0].view(np.int64))
-    mask = S.layout.full(everyone(S.mask))
-    for thread in np.flatnonzero(mask).tolist():
+    for thread in np.flatnonzero(S.layout.full(everyone(S.mask))).tolist():
         if not S.heap().give_back(int(addresses.flat[thread])):
-            here = np.zeros(mask.size, np.bool_)
-            here[thread] = True
-            block, which = S.layout.locate(here.reshape(mask.shape))
             raise fault(
-                S, i.line, "out_of_bounds", f"thread {which} of block {block} frees what malloc "
-                "did not give, or has freed it before; free each pointer once.",
+                S, i.line, "out_of_bounds", f"{where_is(S, thread)} frees what malloc did not "
+                "give, or has freed it before; free each pointer once.",
             )  # fmt: skip
     return np.zeros(1, np.uint64)
 

@@ -10,7 +10,7 @@ from ..limits import LANES
 from ..ptx.syntax import Instruction
 from .asynchronous.mbarrier_steps import what_is_missing
 from .code import Group
-from .faults import everyone, fault
+from .faults import everyone, fault, where
 
 _PATIENCE = 32  # times that a try_wait may run out of time with nothing else going on
 
@@ -78,10 +78,8 @@ def release(S, parked: list[Parked], spinning: list) -> list:
                 kept = p.group.mask if not stay.any() else _shape(S, go)
                 freed.append(Group(p.group.frame, p.group.block, kept, met=p.group.met))
             if stay.any():
-                rest = Group(
-                    p.group.frame, p.group.block, _shape(S, stay), p.group.visited, p.group.met
-                )
-                p.group = rest
+                g, rest = p.group, _shape(S, stay)
+                p.group = Group(g.frame, g.block, rest, g.visited, g.met)
                 parked.append(p)
         if number != "warp":
             S.arrived = [a for a in S.arrived if a.barrier != number]
@@ -120,21 +118,20 @@ def _open_phases(S, here: list[Parked]) -> np.ndarray:
 
 
 def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
-    passed = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
-    for p in here:
-        passed |= _full(S, p.group.mask) & open_
     if number == "phase":
         return
+    passing = [_full(S, p.group.mask) & open_ for p in here]
+    passed = _shape(S, np.logical_or.reduce(passing))
     if number == "warp":
-        for p in here:
+        for p, some in zip(here, passing, strict=True):
             bar = p.members is not None and p.instruction.opcode in ("bar", "barrier")
-            if bar and (_full(S, p.group.mask) & open_).any():
-                S.sanitizer.warp_barrier(S, _shape(S, passed), p.members)
+            if bar and some.any():
+                S.sanitizer.warp_barrier(S, passed, p.members)
                 return
         return
     arrived = [a.group.mask for a in S.arrived if a.barrier == number]
     S.sanitizer.barrier_mismatch(S, here)
-    S.sanitizer.block_barrier(S, _shape(S, passed), arrived)
+    S.sanitizer.block_barrier(S, passed, arrived)
 
 
 def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:
@@ -142,11 +139,7 @@ def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:
     for p in here + [a for a in S.arrived if a.barrier == here[0].barrier]:
         come += _full(S, p.group.mask).sum(axis=1)
     counts = [p.count for p in here if p.count is not None]
-    if counts:
-        # a barrier counts whole warps
-        wanted = np.full(S.layout.nblocks, max(counts))
-    else:
-        wanted = alive.sum(axis=1)
+    wanted = max(counts) if counts else alive.sum(axis=1)  # a barrier counts whole warps
     return ((come >= wanted) & (come > 0))[:, None]
 
 
@@ -172,13 +165,10 @@ def _open_warps(S, here: list[Parked], alive) -> np.ndarray:
 
 def _reduce(S, p: Parked, here: list[Parked], open_) -> None:
     """The result of bar.red for the threads of one group: over all threads of each block."""
-    trues = np.zeros(S.layout.nblocks, np.int64)
-    come = np.zeros(S.layout.nblocks, np.int64)
-    for other in here:
-        mask = _full(S, other.group.mask)
-        value = _full(S, other.predicate)
-        trues += (mask & value).sum(axis=1)
-        come += mask.sum(axis=1)
+    masks = [_full(S, other.group.mask) for other in here]
+    come = sum(mask.sum(axis=1) for mask in masks)
+    values = (_full(S, other.predicate) for other in here)
+    trues = sum((mask & value).sum(axis=1) for mask, value in zip(masks, values, strict=True))
     if p.reduction == "popc":
         out = trues.astype(np.uint32)
     else:
@@ -192,18 +182,18 @@ def _reduce(S, p: Parked, here: list[Parked], open_) -> None:
 
 def _deadlock(S, parked: list[Parked]) -> None:
     first = parked[0]
-    block, thread = S.layout.locate(_shape(S, _full(S, first.group.mask)))
+    who = where(S, _shape(S, _full(S, first.group.mask)))
     line = first.instruction.line
     others = sorted({p.instruction.line for p in parked[1:] if p.instruction.line != line})
     elsewhere = f", while others wait at line {others[0]}" if others else ""
     if first.barrier == "phase":
         lacks = _lacks(S, first)[1]
         raise fault(
-            S, line, "barrier", f"thread {thread} of block {block} waits for ever at an mbarrier, "
-            f"whose phase lacks {lacks}{elsewhere}: check the count of its initialisation, who "
-            "arrives, the bytes expected, and the parity that is waited for.",
+            S, line, "barrier", f"{who} waits for ever at an mbarrier, whose phase lacks "
+            f"{lacks}{elsewhere}: check the count of its initialisation, who arrives, the bytes "
+            "expected, and the parity that is waited for.",
         )  # fmt: skip
     raise fault(
-        S, line, "barrier", f"thread {thread} of block {block} waits at a barrier that some "
-        f"threads of its block never reach{elsewhere}: every thread must pass the same barriers.",
+        S, line, "barrier", f"{who} waits at a barrier that some threads of its block never "
+        f"reach{elsewhere}: every thread must pass the same barriers.",
     )  # fmt: skip

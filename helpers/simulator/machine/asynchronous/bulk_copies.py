@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ptx.syntax import Imm, Instruction
 from ..elements import active_mask, guard_getter
-from ..faults import everyone, fault
+from ..faults import everyone, fault, where_is
 from ..memory import Region
 from ..operands import address_getter, getter
 from .mbarrier_steps import Objects, arrive
@@ -85,9 +85,7 @@ def _find(S, i: Instruction, space: str, address: int, n: int, number: int, writ
     Raises:
         SimulatorError: they are not all in one array, or not aligned, or may not be written.
     """
-    block, thread = divmod(number, S.layout.nthreads)
-    who = f"thread {S.layout.thread_at(thread)} of block {S.layout.block_at(block)}"
-    verb = "to" if write else "from"
+    who, verb = where_is(S, number), "to" if write else "from"
     if address % _UNIT or n % _UNIT:
         raise fault(
             S, i.line, "misaligned", f"{who} makes a bulk copy of {n:,} bytes {verb} byte address "
@@ -96,6 +94,7 @@ def _find(S, i: Instruction, space: str, address: int, n: int, number: int, writ
     if space == "shared":
         start = address - S.shared.base
         if 0 <= start <= S.shared.nbytes - n:
+            block = number // S.layout.nthreads
             return Bytes(None, S.shared.bytes, block * S.shared.pitch + start)
         raise fault(
             S, i.line, "out_of_bounds", f"{who} makes a bulk copy of {n:,} bytes {verb} byte "

@@ -12,7 +12,8 @@ import numpy as np
 from ...isa import mbarrier_words as words
 from ...ptx.syntax import Imm, Instruction
 from ..elements import active_mask, guard_getter, pieces_of
-from ..faults import everyone, fault
+from ..faults import everyone, fault, where_is
+from ..faults import where as first_of
 from ..operands import address_getter, getter, putter
 
 _COUNT = np.dtype(np.uint32)
@@ -29,10 +30,9 @@ def objects(S, i: Instruction, address: np.ndarray, mask, cache: dict):
     for region, view, index, sub in pieces_of(S, i, i.space, address, 8, 8, mask, cache, True):
         if region is None and view is S.shared.view(8)[0]:
             return view, index, sub
-    where = S.layout.locate(everyone(mask))
     raise fault(
-        S, i.line, "out_of_bounds", f"thread {where[1]} of block {where[0]} uses an mbarrier that "
-        "is not in shared memory: declare it __shared__.",
+        S, i.line, "out_of_bounds", f"{first_of(S, everyone(mask))} uses an mbarrier that is not "
+        "in shared memory: declare it __shared__.",
     )  # fmt: skip
 
 
@@ -43,19 +43,12 @@ def _lanes(S, value: np.ndarray, where: np.ndarray) -> np.ndarray:
 def _check(S, i: Instruction, memory, at: np.ndarray, where: np.ndarray) -> None:
     """Refuse objects that no `mbarrier.init` has made."""
     good = words.is_valid(memory[at])
-    if good.all():
-        return
-    block, thread = _thread(S, where[np.argmin(good)])
-    raise fault(
-        S, i.line, "barrier", f"thread {thread} of block {block} uses an mbarrier that is not "
-        "initialised: let one thread initialise it (init, mbarrier.init), and the block meet at a "
-        "barrier before it is used.",
-    )  # fmt: skip
-
-
-def _thread(S, number: int):
-    block, thread = divmod(int(number), S.layout.nthreads)
-    return S.layout.block_at(block), S.layout.thread_at(thread)
+    if not good.all():
+        raise fault(
+            S, i.line, "barrier", f"{where_is(S, where[np.argmin(good)])} uses an mbarrier that is "
+            "not initialised: let one thread initialise it (init, mbarrier.init), and the block "
+            "meet at a barrier before it is used.",
+        )  # fmt: skip
 
 
 class Objects:
@@ -102,10 +95,10 @@ def init_step(i: Instruction):
         counts = _lanes(S, count(S, R), where).astype(np.int64)
         wrong = (counts < 1) | (counts > words.MOST)
         if wrong.any():
-            block, thread = _thread(S, where[np.argmax(wrong)])
+            bad = np.argmax(wrong)
             raise fault(
-                S, i.line, "argument", f"thread {thread} of block {block} initialises an mbarrier "
-                f"for {int(counts[np.argmax(wrong)]):,} arrivals: it takes 1 to {words.MOST:,}.",
+                S, i.line, "argument", f"{where_is(S, where[bad])} initialises an mbarrier for "
+                f"{int(counts[bad]):,} arrivals: it takes 1 to {words.MOST:,}.",
             )  # fmt: skip
         memory[at] = words.initial(counts)
 
@@ -121,7 +114,6 @@ def arrive(S, i: Instruction, memory, at, where, count, bytes_, drop=False) -> n
     ruled_out = "noComplete" in i.modifiers and completed.size
     if bad is not None or ruled_out:
         bad = 0 if bad is None else bad
-        block, thread = _thread(S, where[bad])
         expected, left, missing = words.missing(found[bad])
         missing_now = abs(missing + int(more[bad]))
         if ruled_out:
@@ -134,8 +126,8 @@ def arrive(S, i: Instruction, memory, at, where, count, bytes_, drop=False) -> n
                 + (f", and {missing:,} bytes" if missing else "")
             )
         raise fault(
-            S, i.line, "barrier", f"thread {thread} of block {block} arrives at an mbarrier, and "
-            f"{why}; make the count of its initialisation the number of arrivals of each phase.",
+            S, i.line, "barrier", f"{where_is(S, where[bad])} arrives at an mbarrier, and {why}; "
+            "make the count of its initialisation the number of arrivals of each phase.",
         )  # fmt: skip
     if S.sanitizer is not None:
         S.sanitizer.arrived(S, at[counts > 0], where[counts > 0], completed)
@@ -151,10 +143,8 @@ def _change_step(i: Instruction):
     named = Objects(i, operands.pop(0))
     counted = operands.pop(0) if operands else _ONE
     get = getter(i, counted, _COUNT)
-    takes_bytes, sign = (
-        "expect_tx" in i.modifiers or not arrives,
-        -1 if form == "complete_tx" else 1,
-    )
+    takes_bytes = "expect_tx" in i.modifiers or not arrives
+    sign = -1 if form == "complete_tx" else 1
 
     def step(S, R):
         found = named(S, R)
