@@ -8,7 +8,7 @@ import functools
 import operator
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ from ..simulator.limits import SIMULATED
 from ..simulator.ptx.ptxas import shared_places
 from ..simulator.ptx.syntax import Module
 from .arguments import shared_memory
-from .kernel_code import KernelCode, kernel_code
+from .kernel_code import KernelCode, code_to_show, kernel_code
 from .launches import Launch
 from .listing import Listing, listing
 from .lookup import find_file, find_function, name_of, set_parameters
@@ -280,7 +280,8 @@ class Kernel:
         end: int | None = None,
         columns: Iterable[str] | None = None,
         whole: bool = False,
-        machine_code: KernelCode | None = None,
+        machine_code: KernelCode | str | None = None,
+        kinds: Collection[str] | None = None,
     ) -> Listing:
         """Show the kernel's source, highlighted, with the file's own line numbers.
 
@@ -292,10 +293,13 @@ class Kernel:
             end: last line to show.
             columns: names of counters; otherwise those of memory that are not zero.
             whole: show the whole file.
-            machine_code: what `machine_code()` gives, to stand beside the lines that it is of.
+            machine_code: what `machine_code()` gives, or an architecture such as sm_90, to stand
+                beside the lines that it is of; a sentence says why where it cannot be made.
+            kinds: of its instructions those to tell, such as ("fp32", "shared loads").
 
         Raises:
-            KernelError: if a line or a counter is not there.
+            KernelError: if a line, a counter or a kind is not there.
+            SimulatorError: the machine code of a kernel that does not compile.
         """
         first, last = self._shown(lines, start, end, whole)
         marked = self._marked(mark)
@@ -305,6 +309,7 @@ class Kernel:
                 f"{first} to {last}."
             )
         settings = ", ".join(f"{p.name}={p.value}" for p in self.parameters.values())
+        code, lacks = code_to_show(self, machine_code)
         return listing(
             self.source,
             first,
@@ -314,7 +319,9 @@ class Kernel:
             marked=marked,
             report=report,
             columns=_names(columns),
-            machine_code=machine_code,
+            machine_code=code,
+            kinds=kinds,
+            lacks=lacks,
         )
 
     def __repr__(self) -> str:

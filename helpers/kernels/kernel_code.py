@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..show import Shows
 from ..simulator import MachineCode, machine_code
+from ..simulator.compile.machine_code import lacking
 from .listing import Listing
 
 if TYPE_CHECKING:
@@ -43,3 +44,21 @@ def kernel_code(kernel: Kernel, architecture: str) -> KernelCode:
     """
     code = machine_code(kernel.code, kernel.entry, kernel.options, architecture)
     return KernelCode(**vars(code), kernel=kernel)
+
+
+def code_to_show(
+    kernel: Kernel, wanted: MachineCode | str | None
+) -> tuple[MachineCode | None, str]:
+    """The machine code to stand beside a kernel's source, and why there is none.
+
+    Args:
+        kernel: whose source it is.
+        wanted: the code; or a GPU's architecture, to make it for if this machine can.
+
+    Raises:
+        SimulatorError: the kernel does not compile, or there is no such architecture.
+    """
+    if not isinstance(wanted, str):
+        return wanted, ""
+    lacks = lacking()
+    return (None, lacks) if lacks else (kernel_code(kernel, wanted), "")

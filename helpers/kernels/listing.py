@@ -9,7 +9,7 @@ from html import escape
 
 from ..show import Shows, render
 from ..simulator.compile.machine_code import MachineCode
-from ..simulator.compile.sass import MachineInstruction
+from .machine_view import LineCode, code_by_line, look_of
 from .source import KernelError
 
 # Shown of a report unless the caller chooses, where a line shown has any.
@@ -23,7 +23,6 @@ _USUAL_COLUMNS = (
     "shared_store_wavefronts",
     "shared_store_bank_conflicts",
 )
-_INSTRUCTIONS_AT_FIRST = 12  # of a line; the others are behind a click
 _GROUPS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
@@ -36,7 +35,7 @@ class Line:
     html: str
     marked: bool
     counts: tuple[int | float, ...]
-    machine: tuple[MachineInstruction, ...] = ()
+    machine: LineCode = LineCode()
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +49,7 @@ class Listing(Shows):
         lines: the lines shown, in order; where numbers are left out, a gap shows.
         notes: (number, sentence) of lines whose counts are not a GPU's.
         machine: what the machine code takes, in two lines, if it stands beside the source.
+        lacks: why it does not, where it was wanted.
     """
 
     title: str
@@ -58,6 +58,7 @@ class Listing(Shows):
     lines: tuple[Line, ...]
     notes: tuple[tuple[int, str], ...] = ()
     machine: tuple[str, ...] = ()
+    lacks: str = ""
 
     @property
     def sums(self) -> tuple[int | float, ...]:
@@ -77,7 +78,7 @@ class Listing(Shows):
                 max(counts) for counts in zip(*(line.counts for line in self.lines), strict=True)
             ],
             number=_number,
-            at_first=_INSTRUCTIONS_AT_FIRST,
+            look_of=look_of,
         )
 
     def __repr__(self) -> str:
@@ -107,12 +108,12 @@ class Listing(Shows):
             before = line.number
             gutter = f"> {line.number:>{digits}}" if line.marked else str(line.number)
             rows.append(row(gutter, text, values))
-            for one in line.machine:
-                label = f"{one.label}: " if one.label else ""
-                rows.append(row("", f"        {one.address:04x}  {label}{one.text}", ()))
+            if line.machine.instructions:
+                rows.append(row("", f"        {line.machine}", ()))
         if self.columns:
             rows.append(row("", "sum of these lines", sums))
         rows += [f"line {number}: {sentence}" for number, sentence in self.notes]
+        rows += [self.lacks] if self.lacks else []
         return "\n".join(rows)
 
 
@@ -127,6 +128,8 @@ def listing(
     report=None,
     columns: tuple[str, ...] | None = None,
     machine_code: MachineCode | None = None,
+    kinds: Collection[str] | None = None,
+    lacks: str = "",
 ) -> Listing:
     """Make a listing of the lines `first` to `last` of `source`.
 
@@ -140,13 +143,16 @@ def listing(
             may have `marks`, a sentence for each line whose counts are not a GPU's.
         columns: names of counters to show; those usual for memory that occur, if None.
         machine_code: of the kernel, to stand beside the lines that it comes from.
+        kinds: of its instructions those to tell, such as `fp32`; by default all that work on
+            numbers or memory.
+        lacks: why there is no machine code, to stand below.
 
     Raises:
-        KernelError: if the report has no counter of a name in `columns`.
+        KernelError: if the report has no counter of a name in `columns`, or there is no such kind.
     """
     numbers = range(first, last + 1)
     columns = _columns(report, columns, numbers)
-    machine = _machine_by_line(machine_code)
+    machine = code_by_line(machine_code, kinds)
     texts, marked_up = source.split("\n"), _highlight(source)
     lines = tuple(
         Line(
@@ -155,12 +161,12 @@ def listing(
             marked_up[number - 1],
             number in marked,
             tuple(_count(report, number, column) for column in columns),
-            machine.get(number, ()),
+            machine.get(number, LineCode()),
         )
         for number in numbers
     )
     notes = _notes(report, numbers) if columns else ()
-    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code))
+    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code), lacks)
 
 
 def _columns(report, columns: tuple[str, ...] | None, numbers: Collection[int]) -> tuple[str, ...]:
@@ -187,15 +193,6 @@ def _count(report, number: int, column: str) -> int | float:
 def _notes(report, numbers: Iterable[int]) -> tuple[tuple[int, str], ...]:
     marks = getattr(report, "marks", {})
     return tuple((number, marks[number]) for number in numbers if number in marks)
-
-
-def _machine_by_line(code: MachineCode | None) -> dict[int, tuple[MachineInstruction, ...]]:
-    if not isinstance(code, MachineCode | None):
-        raise KernelError(
-            "machine_code is what a kernel's machine_code() returns, not of type "
-            f"{type(code).__name__}."
-        )
-    return {} if code is None else code.by_line
 
 
 def _what_it_takes(code: MachineCode | None) -> tuple[str, ...]:

@@ -29,7 +29,13 @@ MEASURES = r"""() => [...document.querySelectorAll(".slides > section")].map((se
   const lines = [...body.querySelectorAll(`pre.lines > span, ${rows}`)]
     .filter((line) => line.offsetHeight && !line.closest(".text"));
   const one = (line) => parseFloat(getComputedStyle(line).lineHeight);
-  const broken = lines.filter((line) => line.offsetHeight > 1.6 * one(line));
+  // Of the text alone: machine code beside it makes a row tall, too.
+  const tall = (line) => {
+    const text = document.createRange();
+    text.selectNodeContents(line);
+    return text.getBoundingClientRect().height / scale;
+  };
+  const broken = lines.filter((line) => tall(line) > 1.6 * one(line));
   const kinds = [...body.children].map((one) => one.classList[1] ?? one.classList[0]);
   return {
     title: (sheet.querySelector(".title")?.innerText ?? "").replace(/\s+/g, " ").slice(0, 60),

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from ..errors import SimulatorError
 from .compiler import Compiled, compiled_of, has_unread_include, request_of
 from .providers import NvrtcProvider, Request, own_names
-from .sass import IN_SASS, MachineInstruction, disassemble, instructions
+from .sass import IN_SASS, MachineInstruction, disassemble, instructions, nvdisasm
 
 _REMEMBERED = 128
 _REAL = re.compile(r"sm_(\d+)[af]?")
 _USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REFUSED = re.compile(r"\bptxas .*?(?:error|fatal)\s*: (.*)")
+_NOT_ON_MACOS = "There is no machine code on macOS: NVIDIA has no CUDA compiler for it."
 
 _nvrtc = NvrtcProvider()
 _cache: OrderedDict[tuple, tuple[Compiled, bytes, Callable[[str], str]]] = OrderedDict()
@@ -91,9 +92,10 @@ class MachineCode:
     @property
     def summary(self) -> str:
         """What a thread and a block take, in a line."""
-        spilled = f", {self.spilled_bytes:,} bytes spilled" if self.spilled_bytes else ""
+        local = f" ({self.local_bytes:,} bytes of local memory)" if self.local_bytes else ""
         return (
-            f"{self.architecture}: {self.registers} registers{spilled}, "
+            f"{self.architecture}: {self.registers} registers, "
+            f"{self.spilled_bytes:,} bytes spilled{local}, "
             f"{self.static_shared:,} bytes of static shared memory, "
             f"{len(self.instructions):,} instructions"
         )
@@ -165,6 +167,19 @@ def machine_code(
     )
 
 
+@functools.cache
+def lacking() -> str:
+    """What this machine lacks to make machine code and read it, in a sentence; or nothing."""
+    if sys.platform == "darwin":
+        return _NOT_ON_MACOS
+    try:
+        _nvrtc.architectures()
+        nvdisasm()
+    except SimulatorError as error:
+        return str(error)
+    return ""
+
+
 def _for_chip(request: Request, architecture: str) -> Request:
     """`request` for the machine code of one GPU.
 
@@ -172,9 +187,7 @@ def _for_chip(request: Request, architecture: str) -> Request:
         SimulatorError: of kind `compile` or `argument`.
     """
     if sys.platform == "darwin":
-        raise SimulatorError(
-            "compile", "There is no machine code on macOS: NVIDIA has no CUDA compiler for it."
-        )
+        raise SimulatorError("compile", _NOT_ON_MACOS)
     real = _REAL.fullmatch(architecture) if isinstance(architecture, str) else None
     known = _nvrtc.architectures()
     if real is None or int(real[1]) not in known:

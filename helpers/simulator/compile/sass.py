@@ -22,6 +22,7 @@ _INSTRUCTION = re.compile(
 )
 # What newer chips' code says beside an instruction: which barrier it sets, what it waits for.
 _SCHEDULING = re.compile(r"\s+(?:&\w+=\S+|\?\w+)")
+_HALF_MOVE = re.compile(r"\bHFMA2\S* \w+, -RZ, RZ,")
 _SECONDS = 60
 
 # The first word of an opcode, by what the instruction is for. A U in front, for one that a warp
@@ -52,6 +53,7 @@ _KINDS = {
     "NANOSLEEP WARPGROUP",
     "nothing": "NOP",
 }
+KINDS = tuple(_KINDS) + ("other",)
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 
 
@@ -81,8 +83,9 @@ class MachineInstruction:
     @property
     def kind(self) -> str:
         """What it is for: `fp32`, `global loads`, `shared stores`, ..., or `other`."""
-        if self.opcode.startswith("IMAD.MOV"):
-            return "moves"  # where the integer unit has nothing else to do
+        # A unit that has nothing else to do moves a number: by 0 times 0 plus the number.
+        if self.opcode.startswith("IMAD.MOV") or _HALF_MOVE.search(self.text):
+            return "moves"
         word = self.opcode.split(".", 1)[0]
         return _KIND_OF.get(word) or _KIND_OF.get(word.removeprefix("U"), "other")
 

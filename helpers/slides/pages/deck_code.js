@@ -82,7 +82,7 @@ function shorten(listing, most) {
   const worth = (row, n) => {
     if (row.matches(".kl-marked")) return 1000;
     const text = codeOf(row).trim();
-    const counted = [...row.querySelectorAll(".kl-v")].some((cell) => cell.textContent.trim());
+    const counted = [...row.querySelectorAll(":is(.kl-m, .kl-v)")].some((cell) => cell.textContent.trim());
     const opens = /^(?:for|if|while|else|extern|__global__|template)\b/.test(text);
     const empty = !text || /^(?:\/\/|[})\]];?$)/.test(text);
     return (counted ? 40 : 0) + (opens ? 12 : 0) - (empty ? 15 : 0) - near(n);
@@ -165,10 +165,10 @@ function fitListing(listing) {
   const rows = rowsOf(listing);
   const table = listing.clientWidth;
   const gutter = Math.max(...rows.map((row) => row.firstElementChild.textContent.length)) * ADVANCE;
-  const heads = [...listing.querySelectorAll(".kl-headings > .kl-v")].map((cell) => cell.offsetWidth);
+  const heads = [...listing.querySelectorAll(":scope .kl-headings > :is(.kl-m, .kl-v)")].map((cell) => cell.offsetWidth);
   // Over cells that are empty a line may reach.
   const free = (row) => {
-    const first = [...row.querySelectorAll(".kl-v")].findIndex((cell) => cell.textContent.trim());
+    const first = [...row.querySelectorAll(":scope > :is(.kl-m, .kl-v)")].findIndex((cell) => cell.textContent.trim());
     return first < 0 ? 0 : heads.slice(first).reduce((sum, wide) => sum + wide, 0);
   };
   const needed = rows.map((row) => [codeOf(row).trimEnd().length, table - 45 - free(row)]);

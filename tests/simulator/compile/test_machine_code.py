@@ -10,6 +10,7 @@ from recorded.flash_cases import contenders
 
 from helpers.kernels import load_kernel
 from helpers.simulator import SimulatorError, machine_code
+from helpers.simulator.compile import machine_code as making
 from helpers.simulator.compile import sass
 
 SOURCE = """\
@@ -218,3 +219,27 @@ def test_what_nvdisasm_refuses_is_a_sentence():
 def test_on_macos_there_is_none(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "macOS" in refusal(DOT, "dot")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("HFMA2.MMA R3, -RZ, RZ, 0.966, -0.002", "moves"),
+        ("HFMA2.MMA R3, R4, R5, R6", "fp16"),
+        ("@P0 IMAD.MOV.U32 R1, RZ, RZ, R2", "moves"),
+        ("@!UP1 UIADD3 UR4, UR4, 0x1, URZ", "integer"),
+    ],
+)
+def test_what_an_instruction_is_for(text, kind):
+    predicate, opcode = re.match(r"(@!?U?P\d+)? ?([\w.]+)", text).groups()
+    assert sass.MachineInstruction(0, text, opcode, predicate or "", "", None, "").kind == kind
+
+
+def test_what_a_machine_lacks_is_said_in_a_sentence(monkeypatch):
+    assert making.lacking() == ""
+
+    def absent():
+        raise SimulatorError("compile", "There is no nvdisasm here.")
+
+    monkeypatch.setattr(making, "nvdisasm", absent)
+    assert making.lacking.__wrapped__() == "There is no nvdisasm here."
