@@ -198,7 +198,8 @@ def _notes(report, numbers: Iterable[int]) -> tuple[tuple[int, str], ...]:
 def _what_it_takes(code: MachineCode | None) -> tuple[str, ...]:
     if code is None:
         return ()
-    return code.summary, ", ".join(f"{kind} {count:,}" for kind, count in code.kinds.items())
+    # A number stays beside its kind.
+    return code.summary, ", ".join(f"{kind}\u00a0{count:,}" for kind, count in code.kinds.items())
 
 
 def _number(count: int | float) -> str:

@@ -1,0 +1,64 @@
+"""Tables of machine code: what kernels take, and how many instructions of a kind they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..kernels import Kernel, KernelError
+from ..simulator import MachineCode
+from ..simulator.compile.machine_code import lacking
+from ..simulator.compile.sass import KINDS
+from .tables import Table
+
+_FACTS = {
+    "registers": "registers",
+    "bytes spilled": "spilled_bytes",
+    "local memory": "local_bytes",
+    "static shared memory": "static_shared",
+}
+
+
+def machine_table(
+    kernels: Mapping[str, Kernel | MachineCode],
+    columns: Sequence[str],
+    line: str | None = None,
+    architecture: str = "sm_90",
+) -> Table:
+    """A row for each kernel, from its machine code for a GPU that need not be here.
+
+    Args:
+        kernels: by what they are called in the table; or the code of some already.
+        columns: each `registers`, a number of bytes (`bytes spilled`, `local memory`, `static
+            shared memory`), `instructions`, a kind such as `fp32`, or an opcode such as `LDS.128`.
+        line: instructions are counted in lines that hold this text alone.
+        architecture: the GPU's.
+
+    Returns:
+        The table; on a machine that cannot make machine code, a sentence in its place.
+
+    Raises:
+        KernelError: no line holds the text.
+        SimulatorError: a kernel does not compile, or there is no such architecture.
+    """
+    if lacks := lacking():
+        return Table(["", *columns], [], lacks)
+    rows = []
+    for name, kernel in kernels.items():
+        code = kernel.machine_code(architecture) if isinstance(kernel, Kernel) else kernel
+        rows.append((name, *(_value(code, kernel, column, line) for column in columns)))
+    return Table(["", *columns], rows, f"Machine code for {architecture}.")
+
+
+def _value(code: MachineCode, kernel: Kernel | MachineCode, column: str, line: str | None) -> int:
+    if column in _FACTS:
+        return getattr(code, _FACTS[column])
+    found = code.instructions
+    if line is not None:
+        if not isinstance(kernel, Kernel):
+            raise KernelError("Lines are looked up by their text in kernels, not in their code.")
+        found = [one for n in kernel.lines(line, whole=True) for one in code.by_line.get(n, ())]
+    if column == "instructions":
+        return len(found)
+    if column in KINDS:
+        return sum(one.kind == column for one in found)
+    return sum(one.opcode.removesuffix(".FTZ") == column.removesuffix(".FTZ") for one in found)

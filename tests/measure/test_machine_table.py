@@ -1,0 +1,32 @@
+"""Tables of machine code, against the instructions themselves."""
+
+import pytest
+
+from helpers.kernels import KernelError, load_kernel
+from helpers.measure import machine_table as tables
+from helpers.measure.machine_table import machine_table
+
+# A tile of Q and one of K, and a product for each of its TILE positions.
+KERNELS = {t: load_kernel("03_tiled.cu", "scaled_dot_product", TILE=t) for t in (16, 32)}
+
+
+def test_facts_kinds_and_opcodes_stand_in_columns():
+    columns = ["static shared memory", "FFMA", "LDG.E", "barriers", "instructions"]
+    rows = machine_table(KERNELS, columns, line="sum +=").rows
+    lines = [len(k.machine_code().by_line[38]) for k in KERNELS.values()]
+    assert [row[1:] for row in rows] == [
+        (2 * t * t * 4, t, 0, 0, line) for t, line in zip(KERNELS, lines, strict=True)
+    ]
+    code = KERNELS[16].machine_code()
+    ((_, everywhere, registers),) = machine_table({"a": code}, ["instructions", "registers"]).rows
+    assert (everywhere, registers) == (len(code.instructions), code.registers)
+
+
+def test_lines_are_those_of_a_kernel():
+    with pytest.raises(KernelError, match="not in their code"):
+        machine_table({"a": KERNELS[16].machine_code()}, ["FFMA"], line="sum +=")
+
+
+def test_a_machine_that_makes_no_machine_code_says_so(monkeypatch):
+    monkeypatch.setattr(tables, "lacking", lambda: "There is no nvdisasm.")
+    assert repr(machine_table(KERNELS, ["FFMA"])) == "There is no nvdisasm."
