@@ -186,12 +186,16 @@ class Rung(ABC):
         prepared.run()
         return prepared.arrays["O"]
 
-    def simulate(self, Q, K, V, *, count: bool = True, **options) -> tuple[np.ndarray, list]:
+    def simulate(
+        self, Q, K, V, *, count: bool = True, sample: int | None = None, **options
+    ) -> tuple[np.ndarray, list]:
         """The same on the simulator, on any machine.
 
         Args:
             Q, K, V, **options: as for `run`.
             count: whether to count and trace, which takes a few times as long.
+            sample: run no more than so many blocks of each kernel, for bounds on a large launch's
+                time; O is not complete then.
 
         Returns:
             (O, reports): O is a NumPy array; the reports are those of `helpers.simulator.launch`,
@@ -201,7 +205,9 @@ class Rung(ABC):
             KernelError: the arrays or the parameters do not fit; the message says what to do.
         """
         made = self._bind(np, (Q, K, V), **options)
-        reports = [one.simulate(copy=False, count=count).report for one in made.launches]
+        reports = [
+            one.simulate(copy=False, count=count, sample=sample).report for one in made.launches
+        ]
         return made.arrays["O"], reports
 
     def _check_device(self, launch: Launch) -> None:  # noqa: B027 (most need nothing)

@@ -12,7 +12,7 @@ from .compile.source_text import main_file
 from .errors import Interrupted, SimulatorError
 from .machine.batch import Batch
 from .machine.faults import part_written
-from .machine.layout import Layout, batches
+from .machine.layout import Layout, batches, sampled
 from .machine.machine import Machine, running_line
 from .machine.run import Run, prepare
 from .machine.variables import ModuleState
@@ -20,6 +20,7 @@ from .observe.progress import Progress
 from .observe.report import Report
 from .observe.sanitizer import Sanitizer
 from .observe.tally import TRACE_BYTES, Tally
+from .observe.touched_sectors import Footprint
 from .settings import check_settings, check_shared, check_source
 
 BATCH_THREADS = 1 << 16
@@ -49,6 +50,7 @@ def launch(
     name_expressions: tuple[str, ...] = (),
     state: ModuleState | None = None,
     cooperative: bool = False,
+    sample: int | None = None,
 ) -> Report:
     """Run a CUDA C kernel on the simulator and return what it did.
 
@@ -77,6 +79,8 @@ def launch(
         state: the module's variables and heap (`module_state`), which the launch goes on with and
             changes; without it they have their initial values.
         cooperative: let all blocks run at once, so that `this_grid().sync()` works.
+        sample: run no more than so many blocks, spread over the grid: results are then those of
+            these blocks alone, and `report.bounds()` takes the others to be like them.
 
     Returns:
         Report: counters in total and per source line, and the trace.
@@ -115,15 +119,19 @@ def launch(
             check_cooperative(entry, total, threads)
             run.place_grid_barrier()
             at_once = total * threads
-        done, bar = 0, Progress(entry, total, progress)
+        done, bar = 0, Progress(entry, min(total, sample or total), progress)
         with np.errstate(all="ignore"), _told_of(entry, run), _interrupts(entry, run, bar):
-            for number, (first, extent) in enumerate(batches(grid, block, at_once)):
+            chosen = sampled(grid, sample)
+            if chosen and count:
+                run.tally.footprint = Footprint(run.space)
+            chosen = chosen or batches(grid, block, at_once)
+            for number, (first, extent) in enumerate(chosen):
                 S = Batch(run, Layout(grid, block, first, extent, run.specials), number)
                 if run.sanitizer is not None:
                     run.sanitizer.begin(S)
                 Machine(S, run.code, max_steps).run()
                 run.order = S.order
-                done += S.layout.nblocks
+                run.blocks_run = done = done + S.layout.nblocks
                 bar.show(done)
         return Report(compiled, run, grid, block, arguments)
 

@@ -27,12 +27,17 @@ class Limits:
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared: int = 48 * 1024  # of a block, static and dynamic together
     reserved_shared: int = 1024  # that the system takes of each block's: variables lie behind it
+    shared_unit: int = 128  # a block's shared memory is handed out in multiples of it
     registers: int = 65536  # of a block, and of a multiprocessor
+    thread_registers: int = 255
+    register_unit: int = 256  # a warp's registers are handed out in multiples of it
+    partitions: int = 4  # of a multiprocessor, each with a scheduler and its share of registers
     local: int = 512 * 1024  # of a thread
     constant: int = 64 * 1024
 
 
 LIMITS = {
+    75: Limits(64 * 1024, 64 * 1024, 1024, 16, reserved_shared=0, shared_unit=256),
     80: Limits(163 * 1024, 164 * 1024, 2048, 32),
     86: Limits(99 * 1024, 100 * 1024, 1536, 16),
     89: Limits(99 * 1024, 100 * 1024, 1536, 24),

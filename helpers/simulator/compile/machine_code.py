@@ -144,6 +144,15 @@ def machine_code(
             f"Leave {given[0]} out of the options: the architecture is an argument, here "
             f"{architecture!r}.",
         )
+    return machine_code_of(request, entry, architecture)
+
+
+def machine_code_of(request: Request, entry: str, architecture: str) -> MachineCode:
+    """The machine code of a kernel out of what was asked of the compiler before.
+
+    Raises:
+        SimulatorError: as for `machine_code`.
+    """
     request = _for_chip(request, architecture)
     made, cubin, named = _remembered(request)
     symbol = made.entry(entry)

@@ -184,3 +184,16 @@ def batches(grid, block, threads_wanted: int):
         for y in range(0, gy, ny):
             for x in range(0, gx, nx):
                 yield (z, y, x), (min(nz, gz - z), min(ny, gy - y), min(nx, gx - x))
+
+
+def sampled(grid, number: int | None):
+    """Single blocks spread over a grid, as `batches` gives them; None if all of them are asked for.
+
+    They lie at even distances, neither at the first block nor at the last.
+    """
+    gx, gy, gz = grid
+    total = gx * gy * gz
+    if number is None or total <= number:
+        return None
+    places = (int((n + 0.382) * total / number) for n in range(number))  # no round part of a row
+    return [((at // (gx * gy), at // gx % gy, at % gx), (1, 1, 1)) for at in places]

@@ -87,6 +87,7 @@ class Run:
         self.shared_bytes = 0
         self.output: list[str] = []
         self.order = 0
+        self.blocks_run = 0
         self.sanitizer = None
         self.schedule = "lockstep"
         self.arguments: list[Passed] = []

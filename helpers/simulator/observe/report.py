@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -10,14 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bounds.gpus import Gpu
+from ..bounds.gpus import gpu as gpu_named
+from ..bounds.least import Bounds, bounds
+from ..bounds.occupancy import Occupancy, occupancy
 from ..compile.declared_elements import element_size
+from ..compile.machine_code import MachineCode, machine_code_of
 from ..errors import SimulatorError
-from ..isa.instructions import operation
 from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
 from .findings import Finding
 from .marks import not_counted
+from .work_done import flops_of, work_of
 
 # The counters that Nsight Compute has too come first, under the names of its metrics in
 # `NCU_METRICS`; they are always present in `Report.counters`.
@@ -115,6 +119,8 @@ class Report:
         self.source = compiled.source
         self.shared_bytes: int = run.shared_bytes  # a block's, static and dynamic
         self.counted = run.counting
+        # Blocks that ran: all of the grid, or as many as `launch(sample=...)` asked for.
+        self.counted_blocks: int = run.blocks_run
         self.output = "".join(run.output)
         sanitizer = run.sanitizer
         self.findings: list[Finding] = sanitizer.findings if sanitizer is not None else []
@@ -156,6 +162,54 @@ class Report:
         for counts in self.by_line.values():
             for name, value in counts.items():
                 self.counters[name] = self.counters.get(name, 0) + value
+
+    # ------------------------------------------------------------------ time and place
+
+    def machine_code(self, gpu: str | Gpu = "H200") -> MachineCode:
+        """The machine code of the kernel for a GPU that need not be here.
+
+        Raises:
+            SimulatorError: there is no such GPU, or the kernel does not compile for it.
+        """
+        request = self._run.prepared.compiled.request
+        return machine_code_of(request, self.entry, gpu_named(gpu).architecture)
+
+    def occupancy(self, gpu: str | Gpu = "H200") -> Occupancy:
+        """How many blocks of this launch a multiprocessor of a GPU holds at once.
+
+        Raises:
+            SimulatorError: as for `machine_code`.
+        """
+        threads = self.block[0] * self.block[1] * self.block[2]
+        code = self.machine_code(gpu)
+        dynamic = self._run.specials["dynamic_smem_size"]
+        blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        return occupancy(threads, code.registers, code.static_shared + dynamic, gpu, blocks=blocks)
+
+    def bounds(self, gpu: str | Gpu = "H200", *, clock: float | None = None) -> Bounds:
+        """The least time that this launch can take on a GPU, for each part of it.
+
+        Args:
+            gpu: its name.
+            clock: in Hz, of its multiprocessors; the data sheet's highest if left out.
+
+        Raises:
+            SimulatorError: there is no such GPU, or the run was not counted.
+        """
+        chip = gpu_named(gpu)
+        if not self.counted:
+            raise SimulatorError(
+                "launch", f"{self.entry} ran with count=False, so its work is not known."
+            )
+        try:
+            held = self.occupancy(chip)
+        except SimulatorError:  # no compiler, or a GPU that lacks what the kernel asks for
+            held = None
+        return bounds(self.entry, self._work, chip, held, clock)
+
+    @cached_property
+    def _work(self):
+        return work_of(self)
 
     # ------------------------------------------------------------------ trace
 
@@ -310,21 +364,3 @@ def _active(access) -> np.ndarray:
     shape = layout.lanes_shape
     active = np.True_ if access.active is None else access.active
     return np.broadcast_to(active, shape).reshape(-1, layout.warps, LANES)
-
-
-_MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")
-
-
-def flops_of(i) -> int:
-    """Floating-point operations of a thread, or of a warp for mma (2·m·n·k)."""
-    if i.opcode == "mma" or (i.opcode == "wmma" and "mma" in i.modifiers):
-        for m in i.modifiers:
-            shape = _MMA.fullmatch(m)
-            if shape:
-                x, y, z = map(int, shape.groups())
-                return 2 * x * y * z
-        return 0
-    if i.opcode in ("fma", "fms", "fnma", "add", "sub", "mul", "mad"):
-        op = operation(i.opcode, i.modifiers)
-        return op.flops if op is not None else 0
-    return 0

@@ -47,6 +47,7 @@ class Tally:
         self.trace: list[Access] = []
         self.trace_left = trace_bytes
         self.trace_cut = False
+        self.footprint = None  # where a sample of the blocks runs, what they touch
         self.block_warps: dict[tuple, list[int]] = {}  # (code, block) -> [warps, threads]
 
     # ------------------------------------------------------------------ accesses
@@ -141,6 +142,8 @@ class Tally:
         self._record(S, i, kind, "shared", 16, lanes, used)
 
     def _record(self, S, i, kind, space, size, lanes, active) -> None:
+        if self.footprint is not None:
+            self.footprint.add(Access(i, kind, space, size, lanes, active, S.layout, 0))
         if self.trace_cut:
             return
         self.trace_left -= lanes.nbytes + 256

@@ -1,0 +1,64 @@
+"""What a launch has to do, in the units that the parts of a GPU are measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of global memory that cannot be less, in whole sectors of 32 bytes.
+
+    Attributes:
+        read: distinct bytes that the launch reads before it has written them.
+        written: distinct bytes that it writes.
+        estimated: whether they follow from some of the blocks.
+    """
+
+    read: float
+    written: float
+    estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of all blocks of a launch. Instructions are those of warps.
+
+    Attributes:
+        blocks: of the grid.
+        counted: of them that were counted; the rest are taken to be like them.
+        threads: of a block.
+        instructions: that have to be issued, whatever the assembler makes of addresses and loops.
+        issued_as: `SASS` or `PTX`, which they were found in.
+        fp32: FFMA, FADD and FMUL.
+        special: special functions.
+        tensor: floating-point operations of `mma`, by the kind of numbers.
+        shared_wavefronts: of shared memory, loads and stores.
+        conflicts: of these, what bank conflicts add.
+        global_wavefronts: that global loads take of L1 at least.
+        lines: of 128 bytes that each request of global memory touches, added up.
+        requests: of global memory.
+        store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
+        bypass_bytes: that are loaded past L1.
+        traffic: of DRAM; None where there is no trace to find it in.
+        latency: clock cycles that a warp takes at least if it is alone; 0 if that is not known.
+    """
+
+    blocks: int
+    counted: int
+    threads: int
+    instructions: float = 0
+    issued_as: str = "PTX"
+    fp32: float = 0
+    special: float = 0
+    tensor: Mapping[str, float] = field(default_factory=dict)
+    shared_wavefronts: float = 0
+    conflicts: float = 0
+    global_wavefronts: float = 0
+    lines: float = 0
+    requests: float = 0
+    store_bytes: float = 0
+    bypass_bytes: float = 0
+    traffic: Traffic | None = None
+    latency: float = 0

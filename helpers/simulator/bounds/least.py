@@ -1,0 +1,213 @@
+"""The least time that a launch can take on a GPU: for each part of it, and of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..limits import LANES
+from .demand import Work
+from .gpus import Gpu
+from .occupancy import Occupancy
+
+DRAM, L2, L1, SHARED = "DRAM", "L2", "L1", "shared memory"
+ISSUE, FP32, SPECIAL = "issue slots", "FP32", "special functions"
+TENSOR, LATENCY = "tensor cores", "latency"
+RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR, LATENCY)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """For each part of a GPU the least time that a launch keeps it busy.
+
+    Attributes:
+        gpu: which.
+        entry: the kernel's name.
+        by_resource: seconds by the part's name, those that have nothing to do left out.
+        why: what the seconds come from, by the part's name.
+        occupancy: of a multiprocessor; None where its machine code cannot be made.
+        notes: what else is to be known of the numbers, in sentences.
+    """
+
+    gpu: Gpu
+    entry: str
+    by_resource: Mapping[str, float]
+    why: Mapping[str, str]
+    occupancy: Occupancy | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def limit(self) -> str:
+        """The part that takes longest; empty if there is nothing to do."""
+        return max(self.by_resource, key=self.by_resource.get, default="")
+
+    @property
+    def seconds(self) -> float:
+        """No launch is faster."""
+        return max(self.by_resource.values(), default=0.0)
+
+    @property
+    def ranked(self) -> tuple[tuple[str, float], ...]:
+        """(part, seconds), the longest first."""
+        return tuple(sorted(self.by_resource.items(), key=lambda pair: -pair[1]))
+
+    def fraction(self, seconds: float) -> float:
+        """What share of a measured time the bound explains."""
+        return self.seconds / seconds
+
+    @property
+    def sentence(self) -> str:
+        """The bound in words."""
+        if not self.limit:
+            return f"{self.entry} does nothing that takes time."
+        gpu = self.gpu.name
+        why = self.why[self.limit]
+        return (
+            f"{self.entry} cannot be faster than {duration(self.seconds)} on "
+            f"{'an' if gpu[0] in 'AHR' else 'a'} {gpu}: {self.limit}; {why}."
+        )
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(part, least time, what it comes from), the longest first."""
+        return [(name, duration(s), self.why[name]) for name, s in self.ranked]
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        widths = [max((len(row[n]) for row in rows), default=0) for n in (0, 1)]
+        lines = [self.sentence]
+        lines += [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c}" for a, b, c in rows]
+        return "\n".join([*lines, *self.notes])
+
+
+def duration(seconds: float) -> str:
+    """A time in words: 3.1 ms, 12 µs."""
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+    unit, size = next((one for one in units if seconds >= one[1]), units[-1])
+    value = seconds / size
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+
+
+def bounds(
+    entry: str, work: Work, gpu: Gpu, occupancy: Occupancy | None, clock: float | None = None
+) -> Bounds:
+    """The least time that some work takes on a GPU.
+
+    Args:
+        entry: the kernel's name.
+        work: of all its blocks.
+        gpu: where.
+        occupancy: of its multiprocessors; None if that is not known.
+        clock: in Hz, of the multiprocessors; the data sheet's highest if left out.
+    """
+    clock = gpu.clock if clock is None else clock
+    busy = min(gpu.multiprocessors, work.blocks)
+    found: dict[str, tuple[float, str]] = {}
+
+    def per_clock(name: str, amount: float, rate: float, why: str) -> None:
+        """Work that multiprocessors share, so much a clock and multiprocessor."""
+        if amount:
+            few = f", on {busy} of {gpu.multiprocessors} multiprocessors"
+            found[name] = (
+                amount / (busy * rate * clock),
+                why + (few if busy < gpu.multiprocessors else ""),
+            )
+
+    _memory(found, work, gpu)
+    per_clock(L1, work.lines, 1, _lines(work))
+    wavefronts = work.shared_wavefronts + work.global_wavefronts
+    per_clock(SHARED, wavefronts, 1, _wavefronts(work))
+    per_clock(ISSUE, work.instructions, gpu.issue, _count(work.instructions, work.issued_as))
+    per_clock(FP32, work.fp32, gpu.fp32 / LANES, f"{_big(LANES * work.fp32)} FFMA, FADD and FMUL")
+    per_clock(
+        SPECIAL, work.special, gpu.special / LANES,
+        f"{_big(LANES * work.special)} special functions",
+    )  # fmt: skip
+    per_clock(TENSOR, *_tensor(work, gpu))
+    if work.latency:
+        places = occupancy.at_once if occupancy and occupancy.blocks else 0
+        waves = max(1.0, work.blocks / places) if places else 1.0
+        found[LATENCY] = (
+            waves * work.latency / clock,
+            f"{waves:,.1f} waves of blocks, {work.latency:,.0f} cycles each at least",
+        )
+    named = {name: found[name] for name in RESOURCES if name in found}
+    return Bounds(
+        gpu,
+        entry,
+        {name: seconds for name, (seconds, _) in named.items()},
+        {name: why for name, (_, why) in named.items()},
+        occupancy,
+        _notes(work),
+    )
+
+
+def _memory(found: dict, work: Work, gpu: Gpu) -> None:
+    """DRAM and L2: what has to move, however well the caches work."""
+    traffic = work.traffic
+    if traffic is not None and (moved := traffic.read + traffic.written):
+        # The cache may hold as much from the launch before, or keep as much for the next.
+        left = moved - gpu.l2_bytes
+        if left > 0:
+            why = f"{_bytes(moved)} to read and write, of which L2 can hold {_bytes(gpu.l2_bytes)}"
+            found[DRAM] = (left / gpu.dram_rate, why)
+    rate = gpu.l2_rate
+    loaded = max(traffic.read if traffic else 0.0, work.bypass_bytes)
+    if rate and (moved := loaded + work.store_bytes):
+        found[L2] = (moved / rate, f"{_bytes(moved)} through it at least")
+
+
+def _tensor(work: Work, gpu: Gpu) -> tuple[float, float, str]:
+    """Clocks of a multiprocessor that its tensor cores need, 1, and what for."""
+    clocks, kinds = 0.0, []
+    for kind, flops in work.tensor.items():
+        if rate := gpu.tensor_rate(kind):
+            clocks += flops / rate
+            kinds.append(f"{_big(flops)} operations on {kind} by mma.sync, {rate:,.0f} a clock")
+    return clocks, 1, ", ".join(kinds)
+
+
+def _lines(work: Work) -> str:
+    each = work.lines / work.requests if work.requests else 0
+    return f"{_big(work.requests)} requests of {each:.1f} lines of 128 bytes each"
+
+
+def _wavefronts(work: Work) -> str:
+    shared, everything = work.shared_wavefronts, work.shared_wavefronts + work.global_wavefronts
+    if not shared:
+        return f"{_big(everything)} wavefronts of global loads"
+    if work.conflicts:
+        return f"{work.conflicts / shared:.0%} of its wavefronts are conflicts"
+    return f"{_big(everything)} wavefronts, none of them a conflict"
+
+
+def _count(instructions: float, kind: str) -> str:
+    return f"{_big(instructions)} instructions of warps at least ({kind})"
+
+
+def _notes(work: Work) -> tuple[str, ...]:
+    notes = []
+    if work.counted < work.blocks:
+        notes.append(
+            f"Counted on {work.counted} of {work.blocks:,} blocks; the others count as like them."
+        )
+    if work.traffic is None:
+        notes.append("What DRAM moves is not known: the trace was dropped; count fewer blocks.")
+    else:
+        notes.append(
+            "DRAM and L2: what has to move at least, each sector once; caches may do worse."
+        )
+    return tuple(notes)
+
+
+def _big(value: float) -> str:
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:,.0f}"
+
+
+def _bytes(value: float) -> str:
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:,.0f} bytes"

@@ -1,0 +1,69 @@
+"""Bounds against what a launch has to do by its definition."""
+
+import numpy as np
+import pytest
+
+from helpers import simulator
+
+N = 1 << 26  # floats: 256 MiB, more than any cache
+COPY = """
+extern "C" __global__ void copy(const float* a, float* b, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) b[i] = a[i];
+}
+"""
+
+
+def run(code: str, grid, block, args, **options):
+    return simulator.launch(
+        code, code.split("void ")[1].split("(")[0], grid, block, args, **options
+    )
+
+
+def test_a_copy_moves_each_byte_once_each_way():
+    a, b = np.zeros(N, np.float32), np.empty(N, np.float32)
+    report = run(COPY, N // 256, 256, (a, b, np.int32(N)), sample=3)
+    assert report.counted_blocks == 3
+    bound = report.bounds("H200")
+    h200 = simulator.gpu("H200")
+    assert bound.limit == "DRAM"
+    assert bound.seconds == pytest.approx((8 * N - h200.l2_bytes) / h200.dram_rate)
+    assert "cannot be faster than" in bound.sentence and "an H200: DRAM" in bound.sentence
+
+
+def test_a_sample_says_what_all_blocks_say():
+    n = 4096
+    args = (np.zeros(n, np.float32), np.empty(n, np.float32), np.int32(n))
+    whole = run(COPY, n // 256, 256, args).bounds("A100").by_resource
+    some = run(COPY, n // 256, 256, args, sample=2).bounds("A100").by_resource
+    assert some == pytest.approx(whole)
+
+
+def test_conflicts_and_chains_of_ffma():
+    code = """
+    extern "C" __global__ void columns(float* out, int times) {
+        __shared__ float s[32][32];
+        float sum = 0;
+        for (int i = 0; i < times; i++) {
+            s[threadIdx.x][i & 31] = sum;
+            __syncthreads();
+            sum = fmaf(s[threadIdx.x][(i + 1) & 31], 2.0f, 1.0f);
+        }
+        out[threadIdx.x] = sum;
+    }
+    """
+    report = run(code, 1, 32, (np.zeros(32, np.float32), np.int32(10)))
+    bound = report.bounds("H200")
+    clock = simulator.gpu("H200").clock
+    assert bound.limit == "shared memory"
+    assert bound.seconds == pytest.approx(2 * 10 * 32 / clock)
+    assert bound.by_resource["FP32"] == pytest.approx(10 / 4 / clock)
+    assert "97% of its wavefronts are conflicts" in bound.sentence
+    assert "on 1 of 132" in bound.why["shared memory"]
+    assert report.bounds("H200", clock=clock / 2).seconds == pytest.approx(2 * bound.seconds)
+
+
+def test_a_run_that_was_not_counted_has_no_bound():
+    args = (np.zeros(8, np.float32), np.zeros(8, np.float32), np.int32(8))
+    with pytest.raises(simulator.SimulatorError, match="count=False"):
+        run(COPY, 1, 8, args, count=False).bounds()
