@@ -178,7 +178,7 @@ def centred(
     common |= {"letter-spacing": spacing} if spacing else {}
     return G(
         elements=[
-            Text(x=round(x, 1), y=round(y + 0.36 * size, 1), text=escape(text))
+            Text(x=round(x + spacing / 2, 1), y=round(y + 0.36 * size, 1), text=escape(text))
             for x, y, text in texts
         ],
         extra=common,

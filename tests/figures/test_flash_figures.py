@@ -11,7 +11,7 @@ import pytest
 from figure_layout import faults
 from figure_texts import said, texts
 
-from helpers.figures.canvas import number
+from helpers.figures.canvas import number, text_width
 from helpers.figures.ideas.online_softmax import online_softmax, steps_of
 from helpers.figures.pictures import chunks
 from helpers.figures.pictures.chunks import PATHS, chunk_frames, path_frames, phase_frames, ranges
@@ -260,6 +260,17 @@ def test_frames_go_in_by_rows_and_out_by_columns():
     assert "In all, 12 of 16 are wrong." in swizzle_frames(4, "WRITE_ONLY")[-1].caption
     lost = swizzle_frames(4, "BROKEN")
     assert "1 place for 4 elements" in lost[0].caption and "nothing is lost" in lost[1].caption
+
+
+def test_numbers_stand_clear_of_their_cells():
+    """Nearly two pixels on either side, in the narrowest cells that there are."""
+    [size, spacing] = re.search(
+        r'font-size="(\d+)"[^>]*letter-spacing="(-?[\d.]+)"', swizzle_frames(8, "XOR")[0].svg
+    ).groups()
+    inside = 29 - 2  # a cell and the edges of what is in it
+    assert text_width("0,0", float(size), mono=True) + 2 * float(spacing) <= inside - 3.5
+    cells = [float(d) for d in re.findall(r"M[\d. ]+h([\d.]+)v", fragments()[0].svg)]
+    assert min(cells) >= text_width("31", mono=True) + 4
 
 
 def test_latin_squares():

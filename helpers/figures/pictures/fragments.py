@@ -21,7 +21,7 @@ from ..parts import Grid
 SHAPE = (16, 8, 16)  # m, n and k of mma.m16n8k16
 REGISTER_HUES = ("blue", "orange", "green", "purple")
 
-_WIDTHS, _HEIGHT = {"A": 17, "B": 22, "C": 17}, 20  # of a cell; B has one column a number
+_WIDTHS, _HEIGHT = {"A": 16, "B": 25, "C": 16}, 20  # of a cell; B has one column a number
 _LEFT, _TOP, _GAP = 28, 88, 42
 # Rules in place of attributes, since there are many cells. Inside a frame they speak of that frame
 # alone; the player sees to that.

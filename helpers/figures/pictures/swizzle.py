@@ -15,7 +15,7 @@ from helpers.kernels.kernel import load_kernel
 from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
-from ..canvas import NORMAL, Canvas, Frame, counted
+from ..canvas import NORMAL, SMALLEST, Canvas, Frame, counted
 from ..events import by_block
 from ..palette import hue
 from ..parts import Grid, outline
@@ -219,9 +219,10 @@ class TurnFilm:
             look = {"stroke": "grid"} if faint else {"fill": f"{name}-fill", "stroke": name}
             canvas.cells(boxes, **look)
         texts = [(*grid.centre(*at), f"{row},{column}") for at, (row, column) in there.items()]
-        spacing = -1.5 if self.size > 4 else 0  # or neighbours would run together
+        # Or neighbours would run together.
+        size, spacing = (SMALLEST, -2) if self.size > 4 else (NORMAL, 0)
         if texts:
-            canvas.add(centred(texts, NORMAL, "muted" if faint else "ink", spacing=spacing))
+            canvas.add(centred(texts, size, "muted" if faint else "ink", spacing=spacing))
 
     # ---------------------------------------------------------------- words
 
