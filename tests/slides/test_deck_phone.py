@@ -74,6 +74,26 @@ def test_everything_can_be_read_and_nothing_sticks_out(phone):
         "getComputedStyle(one).fontSize)).length"
     )
     assert lines == 0
+    # A listing stands once, whole: its lines on the slide are among those of the whole.
+    assert phone.locator(".kl-gap").count() > 0 and phone.locator(".kl-gap:visible").count() == 0
+    assert phone.locator(".code-panel .kernel-listing:visible").count() == 0
+    heads = phone.locator(".table th").evaluate_all(
+        "(all) => all.map((one) => one.clientHeight / parseFloat(getComputedStyle(one).lineHeight))"
+    )
+    assert max(heads) < 3.7  # three lines and the space about them
+
+
+def test_choices_of_a_bench_stay_whole_where_there_is_little_room(phone):
+    found = phone.locator(".bench-control").evaluate_all(
+        """(all) => all.map((one) => {
+            one.style.width = "60px";
+            const high = [...one.querySelectorAll("label > span")].map(
+                (choice) => choice.offsetHeight / parseFloat(getComputedStyle(choice).lineHeight));
+            one.style.width = "";
+            return Math.max(...high);
+        })"""
+    )
+    assert found and max(found) < 1.9
 
 
 def test_figures_play_under_a_finger_and_answers_wait_for_one(phone):
@@ -106,6 +126,7 @@ def test_turned_it_shows_the_slide_that_was_read_and_back(phone):
     box = phone.locator(".present .sheet").bounding_box()
     assert box["height"] == pytest.approx(LYING["height"], abs=2)
     assert phone.locator(".slides > section:not([hidden])").count() == 1
+    assert phone.locator(".body .kl-gap").count() > 0  # parts of listings again
     phone.keyboard.press("ArrowRight")
     here = phone.evaluate("Reveal.getIndices().h")
     phone.set_viewport_size(UPRIGHT)

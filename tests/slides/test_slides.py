@@ -105,6 +105,23 @@ def test_a_formula_that_cannot_be_read_is_named():
         Maths().svg(r"\frac{a")
 
 
+def test_a_sign_behind_a_bracket_or_a_comma_has_no_space_about_it():
+    def width(tex: str) -> float:
+        return float(re.search(r"width:([\d.]+)em", Maths().svg(tex))[1])
+
+    minus = width("-")
+    assert width(r"(-\infty)") == pytest.approx(width(r"(\infty)") + minus, abs=0.1)
+    assert width("[a, -b]") == pytest.approx(width("[a, b]") + minus, abs=0.1)
+    # Between two numbers it has one on either side.
+    assert width("(a - b)") > width("(a b)") + minus + 0.3
+
+
+def test_a_name_its_value_and_the_mark_behind_them_stay_on_one_line(tmp_path):
+    html = to_html("From $N$ = 1,024 on; with $d$ = 64, and $x$.", Maths(), tmp_path)
+    kept = re.findall(r'<span class="keep"><svg.*?</svg>(.*?)</span>', html)
+    assert kept == ["\xa0=\xa01,024", "\xa0=\xa064,", "."]
+
+
 def test_prose_carries_its_images_and_leads_to_other_decks_only(tmp_path):
     (tmp_path / "dot.png").write_bytes(b"\x89PNG data")
     source = (

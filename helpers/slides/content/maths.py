@@ -21,6 +21,8 @@ _SIZE = 20.0  # pixels at which formulas are laid out; any would do
 # The glyph of a space has nothing inside, and so no end.
 _SYMBOL = re.compile(r'<symbol id="([^"]+)"[^>]*(?:/>|(?<!/)>.*?</symbol>)', re.S)
 _UNKNOWN = re.compile(r">\s*(\\[a-zA-Z]+)")
+# A sign behind an opening bracket or a comma belongs to what follows, and has no space about it.
+_SIGN = re.compile(r"(<mo[^>]*>(?:&#x00028;|&#x0002C;|&#x0007B;|\[)</mo>)<mo>(?=&#x02212;|\+)")
 
 
 class MathsError(ValueError):
@@ -66,7 +68,7 @@ class Maths:
         )
 
     def _draw(self, tex: str, said: str, display: bool) -> str:
-        mathml = tex2mml(tex, inline=not display)
+        mathml = _SIGN.sub(r'\1<mo form="prefix">', tex2mml(tex, inline=not display))
         if unknown := _UNKNOWN.search(mathml):
             raise MathsError(f"the formula {said!r} has {unknown[1]}, which is not known")
         missing = {c for c in unescape(re.sub(r"<[^>]+>", "", mathml)) if ord(c) > 0x24F}

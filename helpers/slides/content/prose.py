@@ -16,9 +16,11 @@ from .carried import Carrier, balanced, ignore
 from .maths import Maths, MathsError
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")
-# A line may be broken beside a drawing, even before a comma.
 _TOGETHER = re.compile(r"(?<=\d) (×) (?=\d)|(?:^|(?<=\w)) (=) (?=\d)")
-_FORMULA_AND_MARK = re.compile(r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>[,.;:!?)\u2019]+', re.S)
+# A line may be broken beside a drawing, even before a comma or a space that holds together.
+_FORMULA_AND_MARK = re.compile(
+    r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>(?:\u00a0=\u00a0\d[\d,.]*|[,.;:!?)\u2019]+)+', re.S
+)
 _BLOCK = re.compile(
     r"<(/?)(blockquote|center|details|div|dl|ol|section|table|ul|h([1-6]))\b[^>]*>", re.I
 )

@@ -77,6 +77,7 @@ function shorten(listing, most) {
   const rows = rowsOf(listing);
   if (rows.length <= most) return null;
   const whole = listing.cloneNode(true);
+  listing.whole = whole;
   const marked = rows.flatMap((row, n) => (row.matches(".kl-marked") ? [n] : []));
   const near = (n) => Math.min(...marked.map((one) => Math.abs(one - n)), rows.length);
   const worth = (row, n) => {

@@ -23,11 +23,13 @@ class Reading {
     Reveal.configure({ keyboard: !on, touch: !on, controls: !on, progress: !on });
     if (on) {
       this.spread();
+      this.turnListings();
       this.to(this.current);
       for (const section of this.sections) this.watch.observe(section);
     } else {
       this.watch.disconnect();
       for (const made of document.querySelectorAll(".reading-show")) made.remove();
+      this.turnListings();
       Reveal.sync();
       Reveal.slide(this.current);
     }
@@ -65,10 +67,24 @@ class Reading {
       this.offer(section);
       section.querySelectorAll("svg").forEach(widen);
       section.querySelectorAll(".kernel-bench").forEach(showBusiest);
+      // About half as wide as in one line: a heading is no column of single words.
+      for (const head of section.querySelectorAll(".table th")) head.style.setProperty("--reading-width", `${0.3 * head.textContent.trim().length}em`);
       // What waits for a step has no width yet.
       for (const one of section.querySelectorAll(SCROLLED)) {
         if (one.scrollWidth > one.clientWidth || !one.clientWidth) one.tabIndex = 0;
       }
+    }
+  }
+
+  // A listing stands once, whole, where the slide has a part of it and the rest with its code.
+  turnListings() {
+    for (const listing of listingsOf(slides)) {
+      const { whole } = listing;
+      if (!whole) continue;
+      const place = make("i");
+      whole.replaceWith(place);
+      listing.replaceWith(whole);
+      place.replaceWith(listing);
     }
   }
 
