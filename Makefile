@@ -28,7 +28,7 @@ lab: ## open the chapters in JupyterLab
 
 test: ## run all tests
 	$(call install,lab hub test)
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup $(ARGS); status=$$?; \
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 
 bench: ## time the simulator against plain NumPy

@@ -6,25 +6,51 @@ import asyncio
 import fcntl
 import os
 import pickle
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from chromium import CHROMIUM_OPTIONS, chromium_path
 
+# Processes that tests start find the bytecode that the first of them leaves: kernels start sooner.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Which tests come first, where workers share them: what takes long, or one worker would end with
+# it while the others have nothing left. Paths begin so; what is not named comes last.
+LONG = (
+    "tests/chapters/test_jupyterlab", "tests/slides/test_slides_browser", "tests/slides/",
+    "tests/tools/", "tests/chapters/", "tests/figures/test_player", "tests/figures/",
+    "tests/bench/", "tests/exercises/",
+)  # fmt: skip
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A module's browser tests go to one worker, which then starts its JupyterLab once.
+    """A module goes to one worker, which then makes once what its tests share.
 
-    A chapter's deck needs nothing that another one made; decks go to whichever worker is free.
-    What takes long comes first, or one worker would end with it while the others have nothing left.
+    A chapter's deck needs nothing that another one made: decks go to whichever worker is free.
     """
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if item.get_closest_marker("browser") and not item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    counts = Counter(item.path for item in items)
+    for item in items:
+        if not alone(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        items.sort(key=lambda item: not item.get_closest_marker("slow"))
+        items.sort(key=lambda item: (rank(item), not alone(item), -counts[item.path]))
+
+
+def alone(item: pytest.Item) -> bool:
+    """Whether a test can go to another worker than the rest of its module."""
+    return bool(item.get_closest_marker("browser") and item.get_closest_marker("slow"))
+
+
+def rank(item: pytest.Item) -> int:
+    """Which of `LONG` a test is of."""
+    begins = (n for n, path in enumerate(LONG) if item.nodeid.startswith(path))
+    return next(begins, len(LONG))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
