@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,40 @@ class Work:
     bypass_bytes: float = 0
     traffic: Traffic | None = None
     latency: float = 0
+
+
+def extrapolated(works: Mapping[int, Work], size: int) -> Work:
+    """The work at a size, out of that at smaller ones: every number is a polynomial of the size.
+
+    With three sizes, of the second degree: that is what kernels have whose blocks are alike, such
+    as those of a product of matrices, at sizes that whole tiles cover.
+
+    Args:
+        works: by size.
+        size: the one that is wanted.
+    """
+    sizes = list(works)
+    weights = {
+        n: math.prod((size - other) / (n - other) for other in sizes if other != n) for n in sizes
+    }
+
+    def at(value) -> float:
+        return sum(weight * value(works[n]) for n, weight in weights.items())
+
+    first = works[sizes[0]]
+    numbers = {
+        f.name: at(lambda w, name=f.name: getattr(w, name))
+        for f in fields(Work)
+        if isinstance(getattr(first, f.name), (int, float))
+    }
+    moved = [works[n].traffic for n in sizes]
+    traffic = None
+    if all(moved):
+        traffic = Traffic(at(lambda w: w.traffic.read), at(lambda w: w.traffic.written), True)
+    kept = {"counted": first.counted, "threads": first.threads, "latency": first.latency}
+    return Work(
+        **{**numbers, **kept, "blocks": round(numbers["blocks"])},
+        issued_as=first.issued_as,
+        tensor={kind: at(lambda w, kind=kind: w.tensor[kind]) for kind in first.tensor},
+        traffic=traffic,
+    )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bounds.demand import Work
 from ..bounds.gpus import Gpu
 from ..bounds.gpus import gpu as gpu_named
 from ..bounds.least import Bounds, bounds
@@ -196,19 +197,24 @@ class Report:
         Raises:
             SimulatorError: there is no such GPU, or the run was not counted.
         """
-        chip = gpu_named(gpu)
-        if not self.counted:
-            raise SimulatorError(
-                "launch", f"{self.entry} ran with count=False, so its work is not known."
-            )
+        chip, work = gpu_named(gpu), self.work
         try:
             held = self.occupancy(chip)
         except SimulatorError:  # no compiler, or a GPU that lacks what the kernel asks for
             held = None
-        return bounds(self.entry, self._work, chip, held, clock)
+        return bounds(self.entry, work, chip, held, clock)
 
     @cached_property
-    def _work(self):
+    def work(self) -> Work:
+        """What all blocks have to do, in the units that the parts of a GPU are measured in.
+
+        Raises:
+            SimulatorError: the run was not counted.
+        """
+        if not self.counted:
+            raise SimulatorError(
+                "launch", f"{self.entry} ran with count=False, so its work is not known."
+            )
         return work_of(self)
 
     # ------------------------------------------------------------------ trace

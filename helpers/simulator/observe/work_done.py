@@ -142,13 +142,13 @@ def _numbers(i: Instruction) -> str:
 
 
 def _copied(run) -> tuple[int, int]:
-    """Sectors that `cp.async` loads, and those of them that pass by L1."""
+    """Sectors that `cp.async` loads, and those of it and of other loads that pass by L1."""
     copied = passed = 0
-    serials = {i.serial: i for i, _ in executed(run) if i.opcode == "cp"}
+    serials = {i.serial: i for i, _ in executed(run) if i.opcode in ("cp", "ld")}
     for serial, i in serials.items():
         sectors = run.tally.counts.get(serial, {}).get("global_load_sectors", 0)
-        copied += sectors
-        passed += sectors if "cg" in i.modifiers else 0
+        copied += sectors if i.opcode == "cp" else 0
+        passed += sectors if {"cg", "cv", "volatile"}.intersection(i.modifiers) else 0
     return copied, passed
 
 

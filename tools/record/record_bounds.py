@@ -1,0 +1,233 @@
+"""Record what bounds on kernels' times are held against: times, and what Nsight Compute says of each launch.
+
+    python tools/record/record_bounds.py --out DIR          (about two minutes on a GPU; needs CuPy and ncu)
+    python tools/record/record_bounds.py --simulate FILE    (needs no GPU: the work of every launch, for FILE)
+
+DIR gets `bounds_times.json` and `bounds_ncu.json`, each written anew after every few launches. A launch that fails is
+noted with its error, and the others go on. `--only copy,mma_loop` takes these cases alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+
+from helpers.gpu import device  # noqa: E402
+from helpers.measure import nsight, timing  # noqa: E402
+from helpers.simulator.bounds.demand import extrapolated  # noqa: E402
+from tools.record.bounds_cases import Case, cases  # noqa: E402
+
+SAMPLES = 9
+NCU_SECONDS = 150
+_LAUNCH = (
+    *(f"launch__occupancy_limit_{what}" for what in ("blocks", "registers", "shared_mem", "warps")),
+    *(f"launch__shared_mem_per_block_{kind}" for kind in ("static", "dynamic", "driver")),
+    "launch__registers_per_thread", "launch__shared_mem_config_size", "launch__waves_per_multiprocessor",
+    "gpu__time_duration.sum", "gpc__cycles_elapsed.avg.per_second", "smsp__inst_executed.sum",
+    "sm__warps_active.avg.per_cycle_active", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+)  # fmt: skip
+_STALLS = ("long_scoreboard", "short_scoreboard", "barrier", "mio_throttle", "lg_throttle", "math_pipe_throttle",
+           "wait", "not_selected", "dispatch_stall", "no_instruction")  # fmt: skip
+_MORE = (
+    "sm__cycles_elapsed.max", "sm__cycles_active.avg",
+    "l1tex__data_pipe_lsu_wavefronts.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__lsuin_requests.sum", "l1tex__t_requests_pipe_lsu.sum", "l1tex__t_sectors_pipe_lsu.sum",
+    "l1tex__t_output_wavefronts_pipe_lsu.sum", "lts__t_sectors.sum", "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_write.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+    "sm__inst_executed_pipe_fma.sum", "sm__inst_executed_pipe_xu.sum", "sm__inst_executed_pipe_lsu.sum",
+    *(f"smsp__average_warps_issue_stalled_{why}_per_issue_active.ratio" for why in _STALLS),
+)  # fmt: skip
+_CLOCK = r"""
+extern "C" __global__ void clock_rate(long long* out) {
+    long long ns, later;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    const long long start = clock64();
+    while (clock64() - start < 100000) {
+    }
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(later));
+    out[0] = clock64() - start;
+    out[1] = later - ns;
+}
+"""
+
+
+def chosen(only: str) -> dict[str, Case]:
+    """The cases to take."""
+    found = cases()
+    return {name: found[name] for name in only.split(";")} if only else found
+
+
+def time_all(found: dict[str, Case], file: Path) -> None:
+    """Time every case and say what the driver knows of its kernel."""
+    cp = device.cp
+    data: dict = {
+        "device": device.name(),
+        "date": time.strftime("%Y-%m-%d"),
+        "protocol": timing.PROTOCOL.replace("21", str(SAMPLES)),
+        "cases": {},
+    }
+    with contextlib.suppress(AttributeError):  # what stands in for CuPy has no versions
+        data["versions"] = {
+            "driver": cp.cuda.runtime.driverGetVersion(),
+            "cuda_runtime": cp.cuda.runtime.runtimeGetVersion(),
+            "nvrtc": ".".join(map(str, cp.cuda.nvrtc.getVersion())),
+            "cupy": cp.__version__,
+        }
+    clock = cp.RawKernel(_CLOCK, "clock_rate")
+    for name, case in found.items():
+        try:
+            data["cases"][name] = _timed(case, clock)
+        except Exception as error:
+            data["cases"][name] = {"error": f"{type(error).__name__}: {error}"[:500]}
+            traceback.print_exc()
+        cp.get_default_memory_pool().free_all_blocks()
+        file.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+        print(f"{time.perf_counter():7.1f} s  {name}: {data['cases'][name].get('ms')}", flush=True)
+
+
+def _timed(case: Case, clock) -> dict:
+    cp = device.cp
+    launch = case.launch(cp)
+    samples = timing.in_turn({"": launch.run}, SAMPLES, 1.5)[""]
+    out = cp.zeros(2, np.int64)
+    median = sorted(samples)[len(samples) // 2]
+    for _ in range(max(1, min(200, round(3 / median)))):
+        launch.run()
+    clock((1,), (1,), (out,))
+    cycles, ns = map(int, out.get())
+    raw = launch.kernel.raw
+    return {
+        "entry": launch.kernel.entry, "grid": launch.grid, "block": launch.block, "dynamic": launch.shared_mem,
+        "ms": float(f"{median:.5g}"), "samples": [float(f"{one:.5g}") for one in samples],
+        "clock_ghz": round(cycles / ns, 4), "registers": raw.num_regs, "local_bytes": raw.local_size_bytes,
+        "static": raw.shared_size_bytes,
+    }  # fmt: skip
+
+
+def launch_all(found: dict[str, Case], file: Path) -> None:
+    """Launch every case once, for Nsight Compute to watch; `file` lists those that were."""
+    cp, done = device.cp, []
+    for name, case in found.items():
+        try:
+            launch = case.launch(cp)
+            launch.kernel.compile()
+            cp.cuda.Device().synchronize()
+            done.append(name)
+            launch.run()
+            cp.cuda.Device().synchronize()
+            del launch
+        except Exception:
+            traceback.print_exc()
+        file.write_text(json.dumps(done), "utf-8")
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+def profile_all(only: str, folder: Path) -> None:
+    """What Nsight Compute says of every case: all metrics, or where it does not know one, the most needed."""
+    ncu = nsight.find()
+    result: dict = {"error": "there is no ncu"} if ncu is None else {}
+    timed = json.loads((folder / "bounds_times.json").read_text())["cases"]
+    entries = sorted({one["entry"] for one in timed.values() if "entry" in one})
+    for metrics in (_LAUNCH + _MORE, _LAUNCH) if ncu else ():
+        log, list_file = folder / "ncu.csv", folder / "launched.json"
+        command = nsight.ask(
+            ncu, log, f"regex:^({'|'.join(entries)})$", "--cache-control", "none", "--metrics", ",".join(metrics),
+            program=[sys.executable, __file__, "--launch-all", str(list_file), "--only", only],
+        )  # fmt: skip
+        started, said = time.perf_counter(), ""
+        try:
+            env = {**os.environ, "PYTHONPATH": str(ROOT)}
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=NCU_SECONDS, env=env
+            )
+            said = run.stdout[-2000:] + run.stderr[-2000:]
+        except subprocess.TimeoutExpired:
+            said = f"more than {NCU_SECONDS} seconds"
+        text = log.read_text("utf-8", errors="replace") if log.exists() else ""
+        rows = nsight.read(text.splitlines())
+        names = json.loads(list_file.read_text()) if list_file.exists() else []
+        result = {
+            "seconds": time.perf_counter() - started,
+            "said": said,
+            "launched": len(names),
+            "rows": len(rows),
+        }
+        if not rows:
+            result["log"] = text[-3000:]
+        kept = {name: _metrics(row, metrics) for name, row in zip(names, rows, strict=False)}
+        result["cases"] = kept
+        (folder / "bounds_ncu.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+        print({k: v for k, v in result.items() if k not in ("cases",)}, flush=True)
+        with contextlib.suppress(OSError):
+            log.unlink()
+            list_file.unlink()
+        if rows:
+            return
+    (folder / "bounds_ncu.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+
+
+def _metrics(row: dict, metrics: tuple[str, ...]) -> dict:
+    found = {"kernel": row.get("Kernel Name"), **{m: row[m] for m in metrics if m in row}}
+    return {name: round(v, 6) if isinstance(v, float) else v for name, v in found.items()}
+
+
+def simulate_all(found: dict[str, Case], file: Path) -> None:
+    """The work of every case, by what the simulator counts of a few blocks; those that `file` has stay as they are."""
+    data = json.loads(file.read_text()) if file.exists() else {}
+    for name, case in found.items():
+        if name in data:
+            continue
+        started = time.perf_counter()
+        try:
+            if case.smaller:
+                works = {size: work_of(case.at(size)) for size in case.smaller}
+                work = extrapolated(works, case.size)
+            else:
+                work = work_of(case.launch)
+            data[name] = asdict(work)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
+            continue
+        file.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+        print(f"{time.perf_counter() - started:6.1f} s  {name}", flush=True)
+
+
+def work_of(launch):
+    """The work of a launch on arrays of NumPy, by two of its blocks."""
+    return launch(np).simulate(copy=False, sample=2, progress=False).report.work
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--simulate", type=Path)
+    parser.add_argument("--launch-all", type=Path)
+    parser.add_argument("--only", default="", help="names of cases, with ; between them")
+    given = parser.parse_args()
+    found = chosen(given.only)
+    if given.simulate:
+        simulate_all(found, given.simulate)
+    elif given.launch_all:
+        launch_all(found, given.launch_all)
+    elif given.out:
+        given.out.mkdir(parents=True, exist_ok=True)
+        time_all(found, given.out / "bounds_times.json")
+        profile_all(given.only, given.out)
+
+
+if __name__ == "__main__":
+    main()
