@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.program import Graph, ends_block, suspends
+from ..ptx.ptxas import Habits
 from ..ptx.syntax import Instruction
 from .asynchronous.mbarrier_steps import suspended
 from .loops import counted_loops, deciding_registers
@@ -18,12 +19,12 @@ POLLING = frozenset(("volatile", "relaxed", "acquire", "mmio"))
 class Code:
     """A function made ready to run: the steps of each block, and what ends it.
 
-    `converted` are the loads of small `if`s (see `ptxas.annotate`); `local_addresses` are the
+    `habits` are the assembler's (see `ptxas.annotate`); `local_addresses` are the
     places of the local arrays in an activation's `depot` bytes of the stack. Launches share a Code
     and change nothing in it.
     """
 
-    def __init__(self, graph: Graph, converted: dict[int, list[Instruction]]):
+    def __init__(self, graph: Graph, habits: Habits):
         self.graph = graph
         self.function = graph.function
         code = self.function.instructions
@@ -32,7 +33,7 @@ class Code:
             blank_register(size, bool(unset >> slot & 1))
             for slot, (_, size) in enumerate(self.function.registers)
         ]
-        self.converted = converted
+        self.converted, self.unrolled = habits.small_ifs, habits.unrolled
         self.local_addresses: dict[str, int] = {}
         at = 0
         for v in self.function.variables.values():

@@ -156,9 +156,12 @@ class Machine(Branching):
             if meetings[block] is not None and self._waits(group, code, block, R):
                 return
             group.met = False
-            first_round = S.counting and block != before and block in loops
+            first_round = S.counting and block != before
             before = block
-            if first_round and self._unrolled(group, code, block, R):
+            if first_round and block in code.unrolled and code.unrolled[block].whole:
+                self._run_whole(group, code, block, R)
+                following = code.unrolled[block].after
+            elif first_round and block in loops and self._unrolled(group, code, block, R):
                 following = block + 1
             else:
                 following = self._run_block(group, code, block, R)
@@ -302,6 +305,23 @@ class Machine(Branching):
                 rounds = np.where(mask, rounds - chunk, rounds)
         self._enter(group)
         return True
+
+    def _run_whole(self, group: Group, code: Code, block: int, R) -> None:
+        """Run a loop whose rounds are all unrolled, so that loads of several rounds are joined."""
+        S = self.S
+        loop = code.unrolled[block]
+        kept = {id(i): (i, i.plan) for _, plans in loop.path for i, _ in plans}
+        for at, plans in loop.path:
+            for i, plan in plans:
+                i.plan = plan
+            self.steps_left -= len(code.steps[at]) + 1
+            if self.steps_left < 0:
+                self._endless(Group(group.frame, at, group.mask), code.ends[at], None)
+            S.tally.block((id(code), at), *S.active_numbers(group.mask))
+            for step in code.steps[at]:
+                step(S, R)
+        for i, plan in kept.values():
+            i.plan = plan
 
     def _folded(self, code: Code, block: int, R) -> bool:
         """Run many rounds of a loop at once, if few threads go round it (see `rounds`)."""

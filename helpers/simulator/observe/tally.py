@@ -74,9 +74,11 @@ class Tally:
             self._record(S, i, kind, space, size, lanes, active)
         counts[f"{space}_{kind}_bytes"] += threads * size
         if space == "global":
-            counts[f"global_{kind}_requests"] += warps
-            sectors = counters.global_sectors(lanes, size, active)
-            counts[f"global_{kind}_sectors"] += _total(layout, sectors)
+            for offset, width in i.plan or ((0, size),):
+                counts[f"global_{kind}_requests"] += warps
+                shifted = lanes + offset if offset else lanes
+                sectors = counters.global_sectors(shifted, width, active)
+                counts[f"global_{kind}_sectors"] += _total(layout, sectors)
         elif space == "shared":
             if kind == "atomic":
                 counts["shared_atomic_instructions"] += warps

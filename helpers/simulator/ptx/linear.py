@@ -12,6 +12,7 @@ from .program import destination_count
 from .syntax import Function, Imm, Instruction, Mem, Reg, Sym, Vec, items_of
 
 MOST_ZEROS = 32
+Form = tuple[object, int]  # a base (None: the number alone is the value), and what is added
 
 
 def trailing_zeros(n: int) -> int:
@@ -36,7 +37,7 @@ class LinearForms:
         self._forms: dict[int, tuple[object, int]] = {}
         self._zeros: dict[int, int] = {}
 
-    def address(self, memory: Mem) -> tuple[object, int]:
+    def address(self, memory: Mem) -> Form:
         """(base, constant) of a memory operand; equal bases differ by the constants alone."""
         base, constant = self.operand(memory.base) if memory.base is not None else (None, 0)
         return base, constant + memory.offset
@@ -48,15 +49,17 @@ class LinearForms:
         zeros = trailing_zeros(self.places.get(base, 0)) if isinstance(base, str) else None
         return 1 << min(4, self.zeros(base) if zeros is None else zeros)
 
-    def operand(self, operand) -> tuple[object, int]:
+    def operand(self, operand) -> Form:
         """(base, constant) of a register, a symbol or a literal."""
         if isinstance(operand, Imm):
             return None, int(operand.value)
         if isinstance(operand, Sym):
+            if (at := self.places.get(operand.name)) is not None:
+                return None, at + operand.offset  # the assembler knows where it lies
             return operand.name, operand.offset
         return self.register(operand.slot)
 
-    def register(self, slot: int) -> tuple[object, int]:
+    def register(self, slot: int) -> Form:
         """The base and constant of a register."""
         got = self._forms.get(slot)
         if got is None:
@@ -66,9 +69,12 @@ class LinearForms:
 
     def _follow(self, slot: int):
         definitions = self.definitions.get(slot, [])
-        if len(definitions) != 1 or definitions[0].predicate is not None:
+        return self.result(definitions[0]) if len(definitions) == 1 else None
+
+    def result(self, i: Instruction) -> Form | None:
+        """The base and constant of what an instruction writes; None if it is a base itself."""
+        if i.predicate is not None:
             return None
-        i = definitions[0]
         o = i.operands
         kind = i.modifiers[-1] if i.modifiers else ""
         if kind[1:] not in ("32", "64"):
@@ -94,9 +100,9 @@ class LinearForms:
         """How many low bits of a register are zero whatever the program does."""
         got = self._zeros.get(slot)
         if got is None:
-            self._zeros[slot] = 0 if len(self.definitions.get(slot, ())) != 1 else MOST_ZEROS
+            self._zeros[slot] = MOST_ZEROS
             definitions = self.definitions.get(slot, [])
-            got = min((self._defined_zeros(i) for i in definitions), default=0)
+            got = min((self.defined_zeros(i) for i in definitions), default=0)
             self._zeros[slot] = got
         return got
 
@@ -109,7 +115,8 @@ class LinearForms:
             return trailing_zeros(self.places.get(operand.name, 1) + operand.offset)
         return 0
 
-    def _defined_zeros(self, i: Instruction) -> int:
+    def defined_zeros(self, i: Instruction) -> int:
+        """How many low bits of what an instruction writes are zero."""
         o = i.operands
         z = self._operand_zeros
         op = i.opcode

@@ -9,19 +9,24 @@ Nsight Compute and from machine code; results never depend on them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from ..errors import SimulatorError
 from ..limits import SIMULATED, WORD
-from .linear import LinearForms
+from .constant_loops import Plan, Rounds, UnrolledLoop, constant_rounds, loops
+from .linear import Form, LinearForms
 from .program import Block, Graph, reads_and_writes
-from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, items_of
+from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec, items_of
 
 SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
 SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
 FREE = frozenset("mov shl cvt cvta neg".split())  # folded into the instructions that use them
 COPY_DUMMIES = ((0, 0),) * 3
 CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
+# A loop of a constant number of rounds is unrolled whole up to about so many loads and fmas.
+WORK = ("ld", "st", "fma")
+MOST_UNROLLED = 384
 
 
 def used_symbols(module: Module, entry: str | None = None) -> set[str]:
@@ -83,27 +88,28 @@ def shared_places(
 class _Word:
     """One shared access on its way to being joined: where each of its words lies."""
 
-    instruction: Instruction
+    place: int  # in the code that is looked at
     constant: int
     words: tuple[int, ...]  # offsets from the base
     size: int  # bytes of the access as written
 
 
 class _Window:
-    """Accesses that nothing keeps from being joined."""
+    """Accesses that nothing keeps from being joined, and the plans of those before."""
 
-    def __init__(self, forms: LinearForms, store: bool):
-        self.forms, self.store = forms, store
+    def __init__(self, alignment: Callable[[object], int], store: bool):
+        self.alignment, self.store = alignment, store
         self.bases: dict[object, list[_Word]] = {}
+        self.plans: dict[int, Plan | None] = {}
 
-    def add(self, i: Instruction, memory: Mem, words: list[int], size: int) -> None:
-        base, constant = self.forms.address(memory)
+    def add(self, place: int, form: Form, words: list[int], size: int) -> None:
+        base, constant = form
         offsets = tuple(constant + w for w in words)
-        self.bases.setdefault(base, []).append(_Word(i, constant, offsets, size))
+        self.bases.setdefault(base, []).append(_Word(place, constant, offsets, size))
 
     def close(self) -> None:
         for base, accesses in self.bases.items():
-            self._join(self.forms.alignment(base), accesses)
+            self._join(self.alignment(base), accesses)
         self.bases = {}
 
     def _join(self, alignment: int, accesses: list[_Word]) -> None:
@@ -114,7 +120,7 @@ class _Window:
                 present.setdefault(w, a)
                 window = w // 16
                 aligned[window] = max(aligned.get(window, alignment), a.size)
-        plans: dict[int, list[tuple[int, int]]] = {id(a): [] for a in accesses}
+        plans: dict[int, list[tuple[int, int]]] = {a.place: [] for a in accesses}
         for window in sorted({w // 16 for w in present}):
             known = aligned[window]
             if known < 8:
@@ -123,13 +129,12 @@ class _Window:
             for offset, width in self._widths(here, window * 16, known):
                 first = min(
                     (present[w] for w in here if offset <= w < offset + width),
-                    key=lambda a: a.instruction.index,
+                    key=lambda a: a.place,
                 )
-                plans[id(first)].append((offset - first.constant, width))
+                plans[first.place].append((offset - first.constant, width))
         for a in accesses:
-            plan = tuple(plans[id(a)])
-            if plan != ((0, a.size),):
-                a.instruction.plan = plan
+            plan = tuple(plans[a.place])
+            self.plans[a.place] = plan if plan != ((0, a.size),) else None
 
     def _widths(self, words: list[int], start: int, alignment: int):
         """(offset, bytes) of the accesses that serve the words of one 16-byte window."""
@@ -163,26 +168,83 @@ def _ends_window(i: Instruction) -> bool:
     return i.opcode in CALLS and "rn" in i.modifiers
 
 
-def annotate(graph: Graph, module: Module) -> dict[int, list[Instruction]]:
-    """Write the assembler's habits into a function's instructions.
+@dataclass(slots=True)
+class Habits:
+    """What the assembler does to a function beside what `annotate` writes into it.
 
-    Returns, per block that ends in a branch around a small `if`, the shared loads in that `if`.
+    `small_ifs` has, per block that ends in a branch around a small `if`, the shared loads in it.
+    `unrolled` has the loops whose loads join otherwise if all their rounds are unrolled.
     """
+
+    small_ifs: dict[int, list[Instruction]] = field(default_factory=dict)
+    unrolled: dict[int, UnrolledLoop] = field(default_factory=dict)
+
+
+def annotate(graph: Graph, module: Module) -> Habits:
+    """Write the assembler's habits into a function's instructions."""
     function = graph.function
     entry = function.name if function.entry else None
-    places = {v.name: at for at, v in shared_places(module, entry)[0]}
-    if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
-        return {}
-    forms = LinearForms(function, places)
     read = 0
     for i in function.instructions:
         read |= reads_and_writes(i)[0]
+    _narrow_global_loads(function.instructions, read)
+    if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
+        return Habits()
+    places = {v.name: at for at, v in shared_places(module, entry)[0]}
+    forms = LinearForms(function, places)
     for start, end in _straight_runs(graph):
         body = function.instructions[start:end]
-        _join_block(forms, body, read, store=False)
-        _join_block(forms, body, read, store=True)
+        addresses = [forms.address(_memory(i)) if _is_shared(i) else None for i in body]
+        for place, plan in _joined(body, addresses, forms.alignment, read).items():
+            body[place].plan = plan
+    unrolled = {}
+    for head, inside in loops(graph).items():
+        rounds = constant_rounds(graph, head, inside, forms)
+        if rounds is not None and (loop := _unrolled(graph, rounds, read)) is not None:
+            unrolled[head] = loop
     _idle_loads(graph)
-    return _small_ifs(graph)
+    return Habits(_small_ifs(graph), unrolled)
+
+
+def _unrolled(graph: Graph, rounds: Rounds, read: int) -> UnrolledLoop | None:
+    """How the loads and stores of a loop join across its rounds; None if they do not."""
+    bodies = [graph.blocks[n] for n in rounds.path]
+    code = [i for b in bodies for i in graph.function.instructions[b.start : b.end]]
+    addresses = [form for of_block in rounds.addresses for form in of_block]
+    plans = _joined(code, addresses, rounds.alignment, read)
+    if all(plan == code[place].plan for place, plan in plans.items()):
+        return None
+    path, start = [], 0
+    for b in bodies:
+        places = range(start, start + b.end - b.start)
+        path.append((b.index, [(code[at], plans[at]) for at in places if at in plans]))
+        start = places.stop
+    work = sum(i.opcode in WORK for i in code)
+    return UnrolledLoop(path, rounds.after, work <= MOST_UNROLLED)
+
+
+def _narrow_global_loads(code: list[Instruction], read: int) -> None:
+    """Load no more than the elements of a vector that anything reads.
+
+    Two that lie side by side, at an even place, are a pair; any other two are loaded one by one;
+    of three, the whole vector is loaded.
+    """
+    for i in code:
+        if i.opcode != "ld" or i.space != "global" or not isinstance(i.operands[0], Vec):
+            continue
+        items = i.operands[0].items
+        used = [
+            n for n, item in enumerate(items) if isinstance(item, Reg) and read >> item.slot & 1
+        ]
+        elem = i.dtype.itemsize
+        if not used or len(used) > 2 or len(used) == len(items) or "volatile" in i.modifiers:
+            continue
+        if len(used) == 2 and elem < WORD:
+            continue
+        if len(used) == 2 and used[0] % 2 == 0 and used[1] == used[0] + 1:
+            i.plan = ((used[0] * elem, 2 * elem),)
+        else:
+            i.plan = tuple((n * elem, elem) for n in used)
 
 
 def _is_copy(i: Instruction) -> bool:
@@ -241,9 +303,22 @@ def _is_shared(i: Instruction) -> bool:
     return i.opcode in ("ld", "st") and i.space == "shared"
 
 
-def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
-    window = _Window(forms, store)
-    for i in body:
+def _joined(
+    code: list[Instruction],
+    addresses: list[Form | None],
+    alignment: Callable[[object], int],
+    read: int,
+) -> dict[int, Plan | None]:
+    """The plans of the shared loads and stores of straight code that may be joined, by place."""
+    return {
+        **_joined_kind(code, addresses, alignment, read, store=False),
+        **_joined_kind(code, addresses, alignment, read, store=True),
+    }
+
+
+def _joined_kind(code, addresses, alignment, read: int, store: bool) -> dict[int, Plan | None]:
+    window = _Window(alignment, store)
+    for place, i in enumerate(code):
         mine = _is_shared(i) and i.opcode == ("st" if store else "ld")
         if not mine:
             if _ends_window(i) if not store else (_ends_window(i) or _is_shared(i)):
@@ -267,8 +342,9 @@ def _join_block(forms: LinearForms, body, read: int, store: bool) -> None:
                 words += range(k * elem, (k + 1) * elem, WORD)
         if not words and not store:
             words = [0]
-        window.add(i, _memory(i), words, elem * n)
+        window.add(place, addresses[place], words, elem * n)
     window.close()
+    return window.plans
 
 
 def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
