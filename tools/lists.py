@@ -1,4 +1,4 @@
-"""The lists of chapters in README.md and TEACHING.md, written from the notebooks themselves.
+"""The lists of chapters in README.md, TEACHING.md and chapter 00, written from the notebooks.
 
     python tools/lists.py            # or `make lists`
     python tools/lists.py --check    # says what would change, and changes nothing
@@ -111,6 +111,20 @@ def for_teachers(written: Sequence[Listed]) -> str:
     return "\n".join(rows)
 
 
+def for_students(written: Sequence[Listed]) -> str:
+    """The list in chapter 00: two columns of links."""
+    topics = {**PLANNED, **{one.name: one.topic for one in written}}
+    there = {one.name for one in written}
+    cells = []
+    for name in sorted(topics):
+        said = f"[{name[:2]}]({name}.ipynb)" if name in there else f"{name[:2]}, to come"
+        cells.append(f"{said} | {topics[name]}")
+    half = -(-len(cells) // 2)
+    cells += [" | "] * (2 * half - len(cells))
+    rows = [f"| {a} | {b} |" for a, b in zip(cells[:half], cells[half:], strict=True)]
+    return "\n".join(["| | | | |", "|:--|:--|:--|:--|", *rows])
+
+
 def _ranges(numbers: Sequence[str]) -> str:
     """`00 to 09 and 12`: numbers in order, runs joined."""
     runs: list[list[str]] = []
@@ -123,7 +137,11 @@ def _ranges(numbers: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]])) if said else "none"
 
 
-PAGES = {"README.md": for_readers, "TEACHING.md": for_teachers}
+PAGES = {
+    "README.md": for_readers,
+    "TEACHING.md": for_teachers,
+    "notebooks/00_start_here.ipynb": for_students,
+}
 
 
 def rewritten(text: str, block: str) -> str:
@@ -138,6 +156,23 @@ def rewritten(text: str, block: str) -> str:
     return re.sub(pattern, lambda m: f"{COMMAND}\n\n{block}\n\n{_END}", text, flags=re.DOTALL)
 
 
+def page_with(text: str, block: str, notebook: bool) -> str:
+    """A page, or a notebook, with the block in place of its old list.
+
+    Raises:
+        ValueError: it has no place for a list.
+    """
+    if not notebook:
+        return rewritten(text, block)
+    book = json.loads(text)
+    for cell in book["cells"]:
+        source = "".join(cell["source"])
+        if COMMAND in source:
+            cell["source"] = rewritten(source, block)
+            return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+    return rewritten("", block)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write the lists, or tell with `--check` which are not those of the notebooks."""
     written = chapters()
@@ -145,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
     for page, block in PAGES.items():
         path = ROOT / page
         before = path.read_text("utf-8")
-        after = rewritten(before, block(written))
+        after = page_with(before, block(written), path.suffix == ".ipynb")
         if after == before:
             continue
         if "--check" in arguments:

@@ -43,6 +43,7 @@ MEASURE = """function measure() {
     const box = node.getBoundingClientRect();
     if (!box.width || !box.height || scrolls(node)) continue;
     if (node.closest(".maths, .bench-spoken, .figure-player-status")) continue;
+    if (node.closest("details:not([open]) > :not(summary)")) continue;  // has a box all the same
     if (node.closest("svg") && !node.matches("svg")) continue;
     // The controls of a player lie in the foot.
     const foot = node.closest(".figure-player-controls");

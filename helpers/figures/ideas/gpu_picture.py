@@ -7,7 +7,7 @@ from collections.abc import Callable
 from helpers.measure.facts import GpuFacts
 from helpers.measure.tables import size_of
 
-from ..canvas import SMALLEST, Canvas, Frame, telling, text_width
+from ..canvas import NORMAL, Canvas, Frame, telling, text_width
 from ..events import LANES
 
 _HEIGHT = 446
@@ -121,7 +121,7 @@ class _Picture:
             if boxed:
                 canvas.rect(x, top, _QUARTER - 8, 32, r=4, **_look(hue, on))
             if on:
-                size = SMALLEST if text_width(text, _WORDS) > _QUARTER - 8 else _WORDS
+                size = NORMAL if text_width(text, _WORDS) > _QUARTER - 8 else _WORDS
                 canvas.text(x + _QUARTER / 2 - 4, top + 22, text, size=size, anchor="middle")
         return x - 3, y - 4, _QUARTER - 2, below + 2 * 38 + 34 - y
 
