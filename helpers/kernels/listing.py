@@ -166,7 +166,7 @@ def listing(
         for number in numbers
     )
     notes = _notes(report, numbers) if columns else ()
-    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code), lacks)
+    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code, kinds), lacks)
 
 
 def _columns(report, columns: tuple[str, ...] | None, numbers: Collection[int]) -> tuple[str, ...]:
@@ -195,11 +195,12 @@ def _notes(report, numbers: Iterable[int]) -> tuple[tuple[int, str], ...]:
     return tuple((number, marks[number]) for number in numbers if number in marks)
 
 
-def _what_it_takes(code: MachineCode | None) -> tuple[str, ...]:
+def _what_it_takes(code: MachineCode | None, kinds: Collection[str] | None) -> tuple[str, ...]:
     if code is None:
         return ()
+    shown = {kind: count for kind, count in code.kinds.items() if kinds is None or kind in kinds}
     # A number stays beside its kind.
-    return code.summary, ", ".join(f"{kind}\u00a0{count:,}" for kind, count in code.kinds.items())
+    return code.summary, ", ".join(f"{kind}\u00a0{count:,}" for kind, count in shown.items())
 
 
 def _number(count: int | float) -> str:

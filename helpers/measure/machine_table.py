@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from ..kernels import Kernel, KernelError
 from ..simulator import MachineCode
@@ -29,7 +30,8 @@ def machine_table(
     Args:
         kernels: by what they are called in the table; or the code of some already.
         columns: each `registers`, a number of bytes (`bytes spilled`, `local memory`, `static
-            shared memory`), `instructions`, a kind such as `fp32`, or an opcode such as `LDS.128`.
+            shared memory`), `instructions`, a kind such as `fp32`, or an opcode such as `LDS.128`
+            or, with all that is like it, `LDSM*`.
         line: instructions are counted in lines that hold this text alone.
         architecture: the GPU's.
 
@@ -46,7 +48,8 @@ def machine_table(
     for name, kernel in kernels.items():
         code = kernel.machine_code(architecture) if isinstance(kernel, Kernel) else kernel
         rows.append((name, *(_value(code, kernel, column, line) for column in columns)))
-    return Table(["", *columns], rows, f"Machine code for {architecture}.")
+    headings = [column.removesuffix("*") for column in columns]
+    return Table(["", *headings], rows, f"Machine code for {architecture}.")
 
 
 def _value(code: MachineCode, kernel: Kernel | MachineCode, column: str, line: str | None) -> int:
@@ -61,4 +64,4 @@ def _value(code: MachineCode, kernel: Kernel | MachineCode, column: str, line: s
         return len(found)
     if column in KINDS:
         return sum(one.kind == column for one in found)
-    return sum(one.opcode.removesuffix(".FTZ") == column.removesuffix(".FTZ") for one in found)
+    return sum(fnmatchcase(one.opcode.removesuffix(".FTZ"), column) for one in found)

@@ -18,8 +18,8 @@ def test_facts_kinds_and_opcodes_stand_in_columns():
         (2 * t * t * 4, t, 0, 0, line) for t, line in zip(KERNELS, lines, strict=True)
     ]
     code = KERNELS[16].machine_code()
-    ((_, everywhere, registers),) = machine_table({"a": code}, ["instructions", "registers"]).rows
-    assert (everywhere, registers) == (len(code.instructions), code.registers)
+    ((_, everywhere, registers),) = machine_table({"a": code}, ["LDS*", "registers"]).rows
+    assert (everywhere, registers) == (code.kinds["shared loads"], code.registers)
 
 
 def test_lines_are_those_of_a_kernel():
