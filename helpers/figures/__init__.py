@@ -3,12 +3,14 @@
 from . import interacting
 from .ideas.gpu_picture import gpu_picture
 from .ideas.latency_hiding import hiding_frames, latency_hiding
+from .pictures.filling import filling
 from .pictures.footprint import footprint, sectors
 from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
 
 __all__ = [
+    "filling",
     "footprint",
     "gpu_picture",
     "hiding_frames",

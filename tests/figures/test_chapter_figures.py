@@ -227,6 +227,19 @@ def test_multiprocessors(launch, busy, said):
     assert squares == [busy, 132 - busy]
 
 
+def test_filling_gives_each_block_its_warps_and_says_what_keeps_more_out():
+    held = simulator.occupancy(128, 242, 49152, "H200", blocks=4096)
+    figure = figures.filling({"flash": held})
+    squares = {
+        hue: "".join(paths(figure, fill=colour(hue))).count("M") for hue in ("blue", "orange")
+    }
+    assert squares == {"blue": 4, "orange": 4}  # two blocks of four warps
+    assert "".join(paths(figure, fill="none")).count("M") == 64 - 8
+    said = " ".join(texts(figure))
+    assert "8 of 64 warps" in said and "What keeps more out: registers" in said
+    assert "4,096 blocks, 264 at once" in said and "15.5 waves; the last is 52% full" in said
+
+
 def test_memory_chart_takes_the_colours_of_the_page():
     chart = figures.memory_chart([1024, 65536], 64, {"24 GiB": 24 * 2**30})
     assert chart.svg().startswith("<svg ")
@@ -257,6 +270,14 @@ def stills() -> dict[str, list]:
         "ownership": [figures.ownership(small, "S", (27, 27), block=(b, b)) for b in (0, 1)],
         "sectors": [*adds, figures.sectors(small, "S")],
         "footprint": [figures.footprint(small, **one) for one in (prints, {"Q": (27, 4)})],
+        "filling": [
+            figures.filling(
+                {
+                    "coarsened": simulator.occupancy(256, 40, 8192, "H200", blocks=1000),
+                    "a_b": simulator.occupancy(1024, 32, 0, "T4", blocks=41),
+                }
+            )
+        ],
         "multiprocessors": [figures.multiprocessors({"a_b": (16, 256), "c": ((64, 64), 256)})],
     }
 

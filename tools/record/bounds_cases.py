@@ -150,7 +150,8 @@ def _ladder(N: int, *names: str) -> Iterator[Case]:
                 seen.add(key)
                 at = functools.partial(_rung_at, one.name, dict(settings), number)
                 name = ", ".join(filter(None, (one.name, variant, launch.kernel.entry, f"N = {N}")))
-                yield Case(name, at(N), N, (128, 256, 384), at)
+                tiles = 256 if launch.block == (256, 1, 1) else 128  # of which N is a multiple
+                yield Case(name, at(N), N, (tiles, 2 * tiles, 3 * tiles), at)
 
 
 def _rung_at(name: str, settings: dict, number: int, N: int) -> Callable:

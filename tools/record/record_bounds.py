@@ -2,6 +2,7 @@
 
     python tools/record/record_bounds.py --out DIR          (about two minutes on a GPU; needs CuPy and ncu)
     python tools/record/record_bounds.py --simulate FILE    (needs no GPU: the work of every launch, for FILE)
+    python tools/record/record_bounds.py --rungs FILE       (that of the rungs, to helpers/measure/counted)
 
 DIR gets `bounds_times.json` and `bounds_ncu.json`, each written anew after every few launches. A launch that fails is
 noted with its error, and the others go on. `--only copy,mma_loop` takes these cases alone.
@@ -17,7 +18,6 @@ import subprocess
 import sys
 import time
 import traceback
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +27,11 @@ sys.path[:0] = [str(ROOT)]
 
 from helpers.gpu import device  # noqa: E402
 from helpers.measure import nsight, timing  # noqa: E402
-from helpers.simulator.bounds.demand import extrapolated  # noqa: E402
-from tools.record.bounds_cases import Case, cases  # noqa: E402
+from helpers.measure.ladder_times import bars  # noqa: E402
+from helpers.measure.rung_bounds import FILE  # noqa: E402
+from helpers.problem.ladder import ladder  # noqa: E402
+from helpers.simulator.bounds.demand import as_data, extrapolated  # noqa: E402
+from tools.record.bounds_cases import Case, D, cases  # noqa: E402
 
 SAMPLES = 9
 NCU_SECONDS = 150
@@ -192,18 +195,71 @@ def simulate_all(found: dict[str, Case], file: Path) -> None:
         if name in data:
             continue
         started = time.perf_counter()
+        like = next(
+            (data[other] for other in data if case.smaller and _but_size(other) == _but_size(name)),
+            None,
+        )
         try:
-            if case.smaller:
-                works = {size: work_of(case.at(size)) for size in case.smaller}
-                work = extrapolated(works, case.size)
+            if like is not None:
+                works = like["works"]
+            elif case.smaller:
+                found_works = {size: work_of(case.at(size)) for size in case.smaller}
+                grid = case.launch(np).grid
+                if (blocks := extrapolated(found_works, case.size).blocks) != np.prod(grid):
+                    raise ValueError(
+                        f"{blocks} blocks for a grid of {grid}: the sizes do not make a polynomial"
+                    )
+                works = {size: as_data(work) for size, work in found_works.items()}
             else:
-                work = work_of(case.launch)
-            data[name] = asdict(work)
+                works = {0: as_data(work_of(case.launch))}
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
             continue
+        data[name] = {"size": case.size, "works": works}
         file.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
         print(f"{time.perf_counter() - started:6.1f} s  {name}", flush=True)
+
+
+def keep_rungs(file: Path) -> None:
+    """Write `helpers/measure/counted/rung_work.json` out of what `simulate_all` wrote."""
+    data, known = json.loads(file.read_text()), {}
+    for name, case in cases().items():
+        if case.at is not None and name in data:
+            kernel = case.launch(np).kernel
+            known[kernel.code, kernel.entry, kernel.options] = data[name]["works"]
+    rungs: dict[str, dict] = {}
+    for bar, (one, settings) in bars(ladder("fp32")[-1].name).items():
+        kernels = (launch.kernel for launch in one.launches(128, D, **settings))
+        rungs[bar] = {k.entry: known[k.code, k.entry, k.options] for k in kernels}
+    for one in ladder("flash"):
+        for d in (128, 64):
+            k = one.kernel(d=d)
+            rungs[f"{one.name}, d = {d}"] = {k.entry: known[k.code, k.entry, k.options]}
+    note = "What the simulator counts of a rung's kernels at small N, by `as_data` of helpers.simulator.bounds.demand."
+    text = ",\n ".join(
+        f"{json.dumps(bar)}: {_one_a_line(kernels)}" for bar, kernels in rungs.items()
+    )
+    (FILE).write_text(f'{{"note": {json.dumps(note)},\n"rungs": {{\n {text}}}}}\n', "utf-8")
+
+
+def _one_a_line(kernels: dict) -> str:
+    """JSON with a line for each size."""
+    parts = []
+    for entry, by_size in kernels.items():
+        sizes = ",\n   ".join(
+            f"{json.dumps(size)}: {json.dumps(_short(work))}" for size, work in by_size.items()
+        )
+        parts.append(f"{json.dumps(entry)}: {{\n   {sizes}}}")
+    return "{\n  " + ",\n  ".join(parts) + "}"
+
+
+def _short(work: dict) -> dict:
+    return {name: value for name, value in work.items() if value}
+
+
+def _but_size(name: str) -> str:
+    """The name of a rung's case without its N."""
+    return name.rpartition(", N = ")[0] or name
 
 
 def work_of(launch):
@@ -215,12 +271,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--simulate", type=Path)
+    parser.add_argument("--rungs", type=Path)
     parser.add_argument("--launch-all", type=Path)
     parser.add_argument("--only", default="", help="names of cases, with ; between them")
     given = parser.parse_args()
     found = chosen(given.only)
     if given.simulate:
         simulate_all(found, given.simulate)
+    elif given.rungs:
+        keep_rungs(given.rungs)
     elif given.launch_all:
         launch_all(found, given.launch_all)
     elif given.out:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+
+_OF_A_BLOCK = ("counted", "threads", "latency")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,22 @@ class Work:
     latency: float = 0
 
 
+def repeated(work: Work, factor: float) -> Work:
+    """The work of so many times as many blocks, each with data of its own: of more heads, say."""
+    numbers = {
+        f.name: factor * getattr(work, f.name)
+        for f in fields(Work)
+        if f.name not in _OF_A_BLOCK and isinstance(getattr(work, f.name), (int, float))
+    }
+    moved = work.traffic
+    return replace(
+        work,
+        **{**numbers, "blocks": round(numbers["blocks"])},
+        tensor={kind: factor * flops for kind, flops in work.tensor.items()},
+        traffic=moved and Traffic(factor * moved.read, factor * moved.written, moved.estimated),
+    )
+
+
 def extrapolated(works: Mapping[int, Work], size: int) -> Work:
     """The work at a size, out of that at smaller ones: every number is a polynomial of the size.
 
@@ -93,10 +111,21 @@ def extrapolated(works: Mapping[int, Work], size: int) -> Work:
     traffic = None
     if all(moved):
         traffic = Traffic(at(lambda w: w.traffic.read), at(lambda w: w.traffic.written), True)
-    kept = {"counted": first.counted, "threads": first.threads, "latency": first.latency}
+    kept = {name: getattr(first, name) for name in _OF_A_BLOCK}
     return Work(
         **{**numbers, **kept, "blocks": round(numbers["blocks"])},
         issued_as=first.issued_as,
         tensor={kind: at(lambda w, kind=kind: w.tensor[kind]) for kind in first.tensor},
         traffic=traffic,
     )
+
+
+def work_from(data: Mapping) -> Work:
+    """Work out of the plain data that JSON keeps of it; what is not there was 0."""
+    traffic = data.get("traffic")
+    return Work(**{**data, "traffic": None if traffic is None else Traffic(**traffic)})
+
+
+def as_data(work: Work) -> dict:
+    """The plain data that `work_from` reads: what is 0 left out."""
+    return {name: value for name, value in asdict(work).items() if value}

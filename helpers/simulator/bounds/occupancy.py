@@ -190,7 +190,7 @@ def _a(name: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 _gpu = gpu  # what the argument of that name hides

@@ -33,7 +33,7 @@ def test_waves_and_their_tail():
     assert found.waves() == pytest.approx(1000 / 792)
     assert found.tail() == pytest.approx((2 * 792 - 1000) / 792)
     assert found.waves(792) == 1 and found.tail(792) == 0
-    assert "1.3 waves" in found.sentence and "no more registers" in found.sentence
+    assert "1.26 waves" in found.sentence and "no more registers" in found.sentence
 
 
 def test_a_wrong_name_is_told_with_the_choices():
