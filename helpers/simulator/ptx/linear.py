@@ -108,7 +108,7 @@ class LinearForms:
 
     def _operand_zeros(self, operand) -> int:
         if isinstance(operand, Imm):
-            return trailing_zeros(int(operand.value))
+            return trailing_zeros(operand.value) if isinstance(operand.value, int) else 0
         if isinstance(operand, Reg):
             return self.zeros(operand.slot)
         if isinstance(operand, Sym):
