@@ -152,6 +152,15 @@ def summary(data: Mapping[str, Any]) -> Markup:
     rows = [[kernel["entry"], *_counts(kernel["totals"], columns)] for kernel in kernels]
     if len(kernels) > 1:
         rows.append(["all", *_counts(data["totals"], columns)])
+    texts = [0]
+    if bounds := [kernel["bound"] for kernel in kernels if kernel.get("bound")]:
+        group = f"bound on an {bounds[0]['gpu']}"
+        texts.append(len(headings) + 1)
+        headings += [(group, "µs"), (group, "limit")]
+        for row, kernel in zip(rows, [*kernels, None], strict=False):
+            own = kernel and kernel.get("bound")
+            total = sum(bound["seconds"] for bound in bounds)
+            row += [_microseconds(own["seconds"] if own else total), own["limit"] if own else ""]
     if any(kernel["checks"] for kernel in kernels):
         headings.append(("relative", "error"))
         for row, kernel in zip(rows, [*kernels, None], strict=False):
@@ -160,7 +169,7 @@ def summary(data: Mapping[str, Any]) -> Markup:
         headings.append(_time_heading(data["timed"]))
         for row, one in zip(rows, [*kernels, data], strict=False):
             row.append(milliseconds(one["milliseconds"]))
-    return _table(headings, rows, text=(0,), total=len(kernels) > 1)
+    return _table(headings, rows, text=texts, total=len(kernels) > 1)
 
 
 def source(kernel: Mapping[str, Any]) -> str:
@@ -263,6 +272,10 @@ def _error(checks: Sequence[Mapping[str, Any]]) -> str:
         return ""
     error = max(float(check["error"]) for check in checks)
     return "not written" if error == float("inf") else power(error)
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{1e6 * seconds:.2f}" if seconds < 1e-5 else f"{1e6 * seconds:,.0f}"
 
 
 def _time_heading(timed: Mapping[str, Any] | None) -> tuple[str, str]:

@@ -31,6 +31,8 @@ class KernelRun:
         by_line: the same by line of the file.
         marks: a sentence for each line whose counters are not a GPU's.
         checks: of the arrays that it writes.
+        bound: the least time on a GPU that need not be here: its name `gpu`, `seconds`, the
+            `limit`, and a `sentence`; None if it was not counted.
         milliseconds: of one launch on the GPU, at the size for times.
         mark: a line at fault.
     """
@@ -47,6 +49,7 @@ class KernelRun:
     by_line: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
     marks: dict[int, str] = field(default_factory=dict, repr=False)
     checks: tuple[Check, ...] = ()
+    bound: dict[str, str | float] | None = None
     milliseconds: float | None = None
     mark: int | None = None
 

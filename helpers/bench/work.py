@@ -24,6 +24,7 @@ from .subject import Control, Settings, Subject
 
 # Elements of the largest array up to which float64 on the host is quick, and sums in fp32 are short
 # enough for the tolerance. Above it, a timed result is only searched for elements never written.
+BOUND_ON = "H200"
 _LARGEST_REFERENCE = 2048**2
 
 
@@ -107,6 +108,7 @@ class _Run:
                     marks=report.marks,
                     segments=_segments(kernel, report.by_line),
                     checks=tuple(_checks(problem, launch, prepared.arrays)),
+                    bound=_bound(report),
                 )
             )
         self.current = None
@@ -219,6 +221,15 @@ def _described(launch: Launch) -> KernelRun:
         kernel.source,
         _segments(kernel, ()),
     )
+
+
+def _bound(report) -> dict[str, str | float]:
+    """The least time of a counted launch, on the GPU that times are recorded of."""
+    least = report.bounds(BOUND_ON)
+    return {
+        "gpu": BOUND_ON, "seconds": least.seconds, "limit": least.limit,
+        "sentence": least.sentence,
+    }  # fmt: skip
 
 
 def _segments(kernel, lines) -> tuple[tuple[int, int], ...]:

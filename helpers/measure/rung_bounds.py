@@ -66,6 +66,6 @@ def rung_bounds(
     chip = gpu(on)
     factor = heads / HEADS if "flash_attention" in known[name] else 1
     return {
-        entry: bounds(entry, repeated(extrapolated(works, N), factor), chip, None)
+        entry: bounds(entry, repeated(extrapolated(works, N), factor), chip)
         for entry, works in known[name].items()
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
-_OF_A_BLOCK = ("counted", "threads", "latency")
+_OF_A_BLOCK = ("counted", "threads")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class Work:
         store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
         bypass_bytes: that are loaded past L1.
         traffic: of DRAM; None where there is no trace to find it in.
-        latency: clock cycles that a warp takes at least if it is alone; 0 if that is not known.
     """
 
     blocks: int
@@ -64,7 +63,6 @@ class Work:
     store_bytes: float = 0
     bypass_bytes: float = 0
     traffic: Traffic | None = None
-    latency: float = 0
 
 
 def repeated(work: Work, factor: float) -> Work:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ..limits import LANES
 from .demand import Work
@@ -12,8 +13,9 @@ from .occupancy import Occupancy
 
 DRAM, L2, L1, SHARED = "DRAM", "L2", "L1", "shared memory"
 ISSUE, FP32, SPECIAL = "issue slots", "FP32", "special functions"
-TENSOR, LATENCY = "tensor cores", "latency"
-RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR, LATENCY)
+TENSOR = "tensor cores"
+_TIGHT = 0.85  # of a measured time, from where on a bound explains it
+RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR)
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,21 @@ class Bounds:
         entry: the kernel's name.
         by_resource: seconds by the part's name, those that have nothing to do left out.
         why: what the seconds come from, by the part's name.
-        occupancy: of a multiprocessor; None where its machine code cannot be made.
         notes: what else is to be known of the numbers, in sentences.
+        held: gives the occupancy when it is asked for, as the machine code takes a while.
     """
 
     gpu: Gpu
     entry: str
     by_resource: Mapping[str, float]
     why: Mapping[str, str]
-    occupancy: Occupancy | None = None
     notes: tuple[str, ...] = ()
+    held: Callable[[], Occupancy | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @functools.cached_property
+    def occupancy(self) -> Occupancy | None:
+        """Blocks that a multiprocessor holds; None where the kernel has no machine code for it."""
+        return self.held()
 
     @property
     def limit(self) -> str:
@@ -54,6 +61,26 @@ class Bounds:
     def fraction(self, seconds: float) -> float:
         """What share of a measured time the bound explains."""
         return self.seconds / seconds
+
+    def explains(self, seconds: float) -> str:
+        """What the bounds say of a measured time, in words: its limit, the next one, the rest."""
+        share = self.fraction(seconds)
+        said = f"{self.limit} explains {share:.0%} of {duration(seconds)}"
+        if share >= _TIGHT:
+            return f"{said}."
+        if len(self.ranked) > 1:
+            name, least = self.ranked[1]
+            said += f", {name} by itself {least / seconds:.0%}"
+        held = self.occupancy
+        if held is None:
+            return f"{said}; the rest is waiting: latency that too few warps hide."
+        few = held.grid_blocks and held.grid_blocks < held.at_once
+        warps = min(held.warps, -(-held.grid_blocks // held.gpu.multiprocessors) * held.block_warps
+                    if few else held.warps)  # fmt: skip
+        return (
+            f"{said}; the rest is waiting: {warps} of {held.gpu.warps} warps are on a "
+            "multiprocessor to hide latency."
+        )
 
     @property
     def sentence(self) -> str:
@@ -88,7 +115,11 @@ def duration(seconds: float) -> str:
 
 
 def bounds(
-    entry: str, work: Work, gpu: Gpu, occupancy: Occupancy | None, clock: float | None = None
+    entry: str,
+    work: Work,
+    gpu: Gpu,
+    clock: float | None = None,
+    held: Callable[[], Occupancy | None] = lambda: None,
 ) -> Bounds:
     """The least time that some work takes on a GPU.
 
@@ -96,8 +127,8 @@ def bounds(
         entry: the kernel's name.
         work: of all its blocks.
         gpu: where.
-        occupancy: of its multiprocessors; None if that is not known.
         clock: in Hz, of the multiprocessors; the data sheet's highest if left out.
+        held: gives the occupancy of its multiprocessors.
     """
     clock = gpu.clock if clock is None else clock
     busy = min(gpu.multiprocessors, work.blocks)
@@ -123,21 +154,14 @@ def bounds(
         f"{_big(LANES * work.special)} special functions",
     )  # fmt: skip
     per_clock(TENSOR, *_tensor(work, gpu))
-    if work.latency:
-        places = occupancy.at_once if occupancy and occupancy.blocks else 0
-        waves = max(1.0, work.blocks / places) if places else 1.0
-        found[LATENCY] = (
-            waves * work.latency / clock,
-            f"{waves:,.1f} waves of blocks, {work.latency:,.0f} cycles each at least",
-        )
     named = {name: found[name] for name in RESOURCES if name in found}
     return Bounds(
         gpu,
         entry,
         {name: seconds for name, (seconds, _) in named.items()},
         {name: why for name, (_, why) in named.items()},
-        occupancy,
         _notes(work),
+        held,
     )
 
 

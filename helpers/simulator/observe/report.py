@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -197,12 +198,14 @@ class Report:
         Raises:
             SimulatorError: there is no such GPU, or the run was not counted.
         """
-        chip, work = gpu_named(gpu), self.work
-        try:
-            held = self.occupancy(chip)
-        except SimulatorError:  # no compiler, or a GPU that lacks what the kernel asks for
-            held = None
-        return bounds(self.entry, work, chip, held, clock)
+        chip = gpu_named(gpu)
+
+        def held() -> Occupancy | None:
+            with contextlib.suppress(SimulatorError):  # a GPU that lacks what the kernel asks for
+                return self.occupancy(chip)
+            return None
+
+        return bounds(self.entry, self.work, chip, clock, held)
 
     @cached_property
     def work(self) -> Work:
