@@ -6,11 +6,10 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from ..measure import recorded as recordings
-from ..measure import timing
-from ..measure.ladder_times import D, bars
+from ..measure.ladder_times import D, attention_time, bars
 from ..measure.recorded import Recording
 from ..measure.tables import milliseconds
-from ..problem.attention import make_inputs
+from ..measure.times import NO_TIMES
 from ..problem.ladder import ladder
 from ..show import render
 from .result import Result
@@ -78,8 +77,7 @@ class Ladder:
             if n in self._live.get(bar, {}):
                 continue
             yield f"timing {bar}"
-            prepared = rung.prepare(*make_inputs(int(n), D), **settings)
-            self._live.setdefault(bar, {})[int(n)] = timing.measure(prepared.run)
+            self._live.setdefault(bar, {})[int(n)] = attention_time(rung, settings, int(n))
 
     def _bar_of(self, result: Result) -> str | None:
         """The bar that a result belongs to: that of its rung, of the variant that it is set to."""
@@ -137,9 +135,9 @@ class Ladder:
 
     def _note(self, result: Result) -> str:
         if not self._recorded and not any(bar in self._live for bar in self._bars):
-            return f"{timing.NO_TIMES} No recorded ones are here yet."
+            return f"{NO_TIMES} No recorded ones are here yet."
         if result.timed is None:
-            return timing.NO_TIMES
+            return NO_TIMES
         return ""
 
 

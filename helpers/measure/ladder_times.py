@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from ..gpu import device
+from ..kernels.launches import Launch
 from ..kernels.source import KernelError, Value
 from ..problem.attention import make_inputs, memory
 from ..problem.ladder import ladder, rung
@@ -14,7 +17,7 @@ from ..problem.rungs import Rung
 from . import recorded, timing
 from .times import Source, Times, by_size, recorded_source
 
-__all__ = ["SIZES", "D", "bars", "kernel_times", "ladder_times"]
+__all__ = ["SIZES", "D", "attention_time", "bars", "kernel_times", "ladder_times"]
 
 SIZES = (256, 512, 1024, 4096, 16384)
 D = 64  # columns of Q, K and V in every time of the ladder
@@ -50,7 +53,17 @@ def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> Times:
     Raises:
         KernelError: there is no such rung.
     """
-    return _times(upto, "attention", lambda prepared: prepared.run, sizes)
+    return _times(upto, "attention", sizes)
+
+
+def attention_time(one: Rung, settings: Mapping[str, Value], n: int) -> float:
+    """Milliseconds of a rung's attention at N = `n`, d = 64 on this machine's GPU.
+
+    Raises:
+        KernelError: the settings do not go together.
+        RuntimeError, GpuBusy: as for `timing.measure`.
+    """
+    return _measured(one, settings, "attention", n)
 
 
 def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
@@ -66,25 +79,18 @@ def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
     if kernel not in known:
         raise KernelError(f"No rung has a kernel {kernel!r}; they have {', '.join(known)}.")
 
-    def alone(prepared) -> Callable[[], object]:
-        prepared.run()  # S and P get values, for the kernels that read them
-        return next(one for one in prepared.launches if one.kernel.entry == kernel).run
-
-    return _times(upto, kernel, alone, sizes)
+    return _times(upto, kernel, sizes)
 
 
-def _times(upto: str, what: str, launch_of: Callable, sizes: Sequence[int]) -> Times:
-    """The table of what `launch_of` makes of a prepared rung, and the recorded one `what`."""
+def _times(upto: str, what: str, sizes: Sequence[int]) -> Times:
+    """The table of a kernel or of `attention`, and the recorded one."""
     rungs, recording = bars(upto), recorded.load(recorded.LADDER)
     names = list(rungs)
     if recording and upto == ladder("fp32")[-1].name:  # what the last is compared with comes along
         names += [name for name in recording.times(what) if name not in rungs]
     measured: dict[str, dict[int, float]] = {}
     for n, name in itertools.product(_fitting(sizes) if device.is_gpu else (), rungs):
-        one, settings = rungs[name]
-        prepared = one.prepare(*make_inputs(n, D), **settings)
-        measured.setdefault(name, {})[n] = timing.measure(launch_of(prepared))
-        del prepared  # its arrays, before those of the next
+        measured.setdefault(name, {})[n] = _measured(*rungs[name], what, n)
     return Times(
         "rung",
         Source(device.name(), measured, timing.PROTOCOL) if device.is_gpu else None,
@@ -92,6 +98,38 @@ def _times(upto: str, what: str, launch_of: Callable, sizes: Sequence[int]) -> T
         functools.partial(by_size, short=True),
         about=f"Milliseconds, d = {D}",
     )
+
+
+def _measured(one: Rung, settings: Mapping[str, Value], what: str, n: int) -> float:
+    """Milliseconds of a rung's kernel or of its `attention`.
+
+    Launches are measured once: rungs share kernels, cells show the same rungs again, and so does a
+    bench.
+    """
+
+    def wanted(launches: Iterable[Launch]) -> list[Launch]:
+        return [launch for launch in launches if what in ("attention", launch.kernel.entry)]
+
+    def prepare() -> Callable[[], object]:
+        prepared = one.prepare(*_inputs(n), **settings)
+        if what == "attention":
+            return prepared.run
+        prepared.run()  # S and P get values, for the kernels that read them
+        (launch,) = wanted(prepared.launches)
+        return launch.run
+
+    return timing.measure_once((n, *map(_key, wanted(one.launches(n, D, **settings)))), prepare)
+
+
+def _key(launch: Launch) -> tuple:
+    """All of a launch that its time at one size follows from."""
+    k = launch.kernel
+    return k.code, k.entry, k.options, launch.grid, launch.block, launch.shared_mem
+
+
+@functools.lru_cache(1)
+def _inputs(n: int) -> tuple[np.ndarray, ...]:
+    return make_inputs(n, D)
 
 
 def _fitting(sizes: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +19,42 @@ from ..gpu import lock as gpu_lock
 from . import recorded as recordings
 from .times import NO_TIMES, Source, Times, recorded_source
 
-__all__ = ["NO_TIMES", "PROTOCOL", "Launches", "between_events", "in_turn", "measure", "sweep"]
+__all__ = [
+    "NO_TIMES",
+    "PROTOCOL",
+    "Launches",
+    "between_events",
+    "in_turn",
+    "measure",
+    "measure_once",
+    "protocol",
+    "sweep",
+]
 
-PROTOCOL = (
-    "median of 21 samples after a warm-up, each between two events around enough launches to take "
-    "about a millisecond; compilation and allocation are outside"
-)
+SAMPLES = 21
+FEWEST = 3  # samples of a launch that takes long
+_SECONDS = 0.1  # that the samples of one launch may take together
+_SAMPLE_MS, _MOST_LAUNCHES = 0.3, 30  # of a sample; hundreds of launches keep the host busy
+
+
+def protocol(samples: str, milliseconds: float) -> str:
+    """How times are taken, in words.
+
+    Args:
+        samples: how many, such as `21 samples`.
+        milliseconds: that a sample takes about.
+    """
+    return (
+        f"median of {samples} after a warm-up, each between two events around enough launches to "
+        f"take about {milliseconds:g} ms; compilation and allocation are outside"
+    )
+
+
+PROTOCOL = protocol(f"{SAMPLES} samples ({FEWEST} of a launch that takes long)", _SAMPLE_MS)
 Launches = Mapping[str, Callable[[], object]]
+
+# Milliseconds that this process has measured, by GPU and key.
+_measured: dict[tuple[str | None, Hashable], float] = {}
 
 # Keeps the GPU busy while the host queues the launches behind it, so that the events enclose the
 # kernels and not the host's work between them.
@@ -38,24 +67,40 @@ extern "C" __global__ void wait(long long cycles) {
 """
 
 
-def measure(launch: Callable[[], object], samples: int = 21) -> float:
+def measure(launch: Callable[[], object], samples: int | None = None) -> float:
     """Milliseconds of one call of `launch` on the GPU: the median of `samples`.
 
     While another process measures on the same GPU, this waits, and says so.
 
     Args:
         launch: queues the work, such as `lambda: k(grid, block, args)`; allocates nothing.
-        samples: how many to take.
+        samples: how many to take; by default 21, fewer if they would take long.
 
     Raises:
         RuntimeError: there is no GPU.
         GpuBusy: others have been measuring for minutes.
     """
-    return statistics.median(in_turn({"": launch}, samples)[""])
+    return statistics.median(in_turn({"": launch}, samples, _SAMPLE_MS, _MOST_LAUNCHES)[""])
+
+
+def measure_once(key: Hashable, prepare: Callable[[], Callable[[], object]]) -> float:
+    """The same as `measure`; what this process has measured under the key already, if it has.
+
+    Args:
+        key: all that the time follows from: the code, the size, the geometry.
+        prepare: makes the launch; called only if there is something to measure.
+
+    Raises:
+        RuntimeError, GpuBusy: as for `measure`.
+    """
+    gpu = gpu_lock.gpu_uuid(device.cp) if device.is_gpu else None
+    if (gpu, key) not in _measured:
+        _measured[gpu, key] = measure(prepare())
+    return _measured[gpu, key]
 
 
 def in_turn(
-    launches: Launches, samples: int, milliseconds: float = 1.0, most: int = 200
+    launches: Launches, samples: int | None, milliseconds: float = 1.0, most: int = 200
 ) -> dict[str, list[float]]:
     """Milliseconds of one call of each launch: samples that are taken in turn.
 
@@ -63,7 +108,7 @@ def in_turn(
 
     Args:
         launches: what queues the work, by name; each allocates nothing.
-        samples: how many of each.
+        samples: how many of each; None for as many as `measure` takes.
         milliseconds: that a sample takes about.
         most: launches in a sample; a stream queues about a thousand before the host has to wait.
 
@@ -73,7 +118,7 @@ def in_turn(
     if not device.is_gpu:
         raise RuntimeError(NO_TIMES)
     cp = device.cp
-    plans, taken = {}, {name: [] for name in launches}
+    plans, taken, warm_up = {}, {name: [] for name in launches}, 0.0
     with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
         for name, launch in launches.items():
             launch()  # compiles, and fills the caches
@@ -82,13 +127,18 @@ def in_turn(
             launch()
             host = time.perf_counter() - start  # seconds to queue one launch
             cp.cuda.Device().synchronize()
+            start = time.perf_counter()
             once = between_events(cp, launch, 1, host)
-            plans[name] = max(1, min(most, round(milliseconds / max(once, 1e-4)))), host
-        for warm_up in (True, *[False] * samples):
+            count = max(1, min(most, round(milliseconds / max(once, 1e-4))))
+            if count > 1:
+                start = time.perf_counter()
+                between_events(cp, launch, count, host)
+            warm_up += time.perf_counter() - start
+            plans[name] = count, host
+        fitting = max(FEWEST, min(SAMPLES, int(_SECONDS / max(warm_up, 1e-6))))
+        for _ in range(fitting if samples is None else samples):
             for name, launch in launches.items():
-                one = between_events(cp, launch, *plans[name])
-                if not warm_up:
-                    taken[name].append(one)
+                taken[name].append(between_events(cp, launch, *plans[name]))
     return taken
 
 

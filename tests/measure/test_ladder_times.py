@@ -8,6 +8,8 @@ import re
 import pytest
 
 from helpers import device, timing
+from helpers.bench.ladder_bars import Ladder
+from helpers.bench.result import Result
 from helpers.kernels import KernelError
 from helpers.measure.charts import apart, speedup_chart
 from helpers.measure.ladder_times import bars, kernel_times, ladder_times
@@ -100,6 +102,32 @@ def test_measures_each_rung_on_a_gpu():
     assert set(times.measured) == {"naive", "tiled"}
     assert all(0 < by_n[256] < 100 for by_n in times.measured.values())
     assert re.search(r"recorded", times._repr_html_())
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """The launches that were timed on a GPU that is not there, by what each takes."""
+    found = []
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(device, "name", lambda: "NVIDIA Y2")
+    monkeypatch.setattr(timing.gpu_lock, "gpu_uuid", lambda cp: "y2")
+    monkeypatch.setattr(timing, "_measured", {})
+    monkeypatch.setattr(timing, "measure", lambda run: found.append(run) or float(len(found)))
+    return found
+
+
+def test_what_was_timed_is_not_timed_again(timed):
+    rows = kernel_times("coalesced", "pv_multiply", sizes=(16,)).measured
+    # Tiled and reduction have one product.
+    assert [by_n[16] for by_n in rows.values()] == [1, 2, 2, 3, 4, 5] and len(timed) == 5
+    assert kernel_times("coalesced", "pv_multiply", sizes=(16,)).measured == rows
+    assert len(timed) == 5
+    kernel_times("coarsened", "pv_multiply", sizes=(17,))
+    assert len(timed) == 8
+    whole = ladder_times("coalesced", sizes=(16,)).measured
+    assert len(timed) == 8 + len(whole) == 14
+    result = Result("", None, {}, "right", "", (), "NVIDIA Y2", {"N": 16})
+    assert list(Ladder("coalesced", measured={}).measure(result)) and len(timed) == 14
 
 
 # ------------------------------------------------------------------ one kernel

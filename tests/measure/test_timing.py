@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -76,6 +77,25 @@ def test_measured_times_stand_before_recorded_ones(stored):
     assert times.rows[0] == ("A GPU", "softmax", "", "7.000")
     assert times.rows[1][0] == "NVIDIA H200, recorded"
     assert times.note == f"Milliseconds: {timing.PROTOCOL}."
+
+
+@pytest.mark.parametrize(("milliseconds", "samples"), [(0.01, 21), (4, 21), (20, 5), (400, 3)])
+def test_what_takes_long_is_sampled_less_often(monkeypatch, milliseconds, samples):
+    now, asked = [0.0], []
+
+    def between(cp, launch, launches, host):
+        asked.append(launches)
+        now[0] += milliseconds * launches / 1000
+        return milliseconds
+
+    monkeypatch.setattr(device, "is_gpu", True)
+    monkeypatch.setattr(timing, "between_events", between)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing.gpu_lock, "one_at_a_time", lambda uuid: contextlib.nullcontext())
+    assert timing.measure(lambda: None) == milliseconds
+    assert len(asked) - (1 if milliseconds > 1 else 2) == samples  # behind one and a warm-up
+    assert 0 < asked[-1] * milliseconds <= max(0.3, milliseconds)
+    assert len(timing.in_turn({"a": dict, "b": dict}, 9)["b"]) == 9
 
 
 @pytest.mark.gpu

@@ -33,6 +33,7 @@ from helpers.problem.ladder import ladder  # noqa: E402
 from helpers.simulator.bounds.demand import as_data, extrapolated  # noqa: E402
 from tools.record.bounds_cases import Case, D, cases  # noqa: E402
 
+SAMPLE_MS = 1.5
 SAMPLES = 9
 NCU_SECONDS = 150
 _LAUNCH = (
@@ -80,7 +81,7 @@ def time_all(found: dict[str, Case], file: Path) -> None:
     data: dict = {
         "device": device.name(),
         "date": time.strftime("%Y-%m-%d"),
-        "protocol": timing.PROTOCOL.replace("21", str(SAMPLES)),
+        "protocol": timing.protocol(f"{SAMPLES} samples", SAMPLE_MS),
         "cases": {},
     }
     with contextlib.suppress(AttributeError):  # what stands in for CuPy has no versions
@@ -105,7 +106,7 @@ def time_all(found: dict[str, Case], file: Path) -> None:
 def _timed(case: Case, clock) -> dict:
     cp = device.cp
     launch = case.launch(cp)
-    samples = timing.in_turn({"": launch.run}, SAMPLES, 1.5)[""]
+    samples = timing.in_turn({"": launch.run}, SAMPLES, SAMPLE_MS)[""]
     out = cp.zeros(2, np.int64)
     median = sorted(samples)[len(samples) // 2]
     for _ in range(max(1, min(200, round(3 / median)))):

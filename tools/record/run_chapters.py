@@ -2,8 +2,9 @@
 
     HELPERS_DEVICE=gpu python tools/record/run_chapters.py --out FILE [chapter ...]
 
-Needs nbclient and ipykernel. For each chapter: the seconds it took, how many cells and outputs it has, the
-first error if there was one, and how many cells show milliseconds. Ends with status 1 after an error.
+Needs nbclient and ipykernel. For each chapter: the seconds it took and the cells that took most of them, how many cells and
+outputs it has, the first error if there was one, and how many cells show milliseconds. Ends with
+status 1 after an error.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,16 +38,27 @@ def run(path: Path) -> dict:
         error = f"{problem.ename}: {problem.evalue}"[:600]
     cells = [c for c in notebook.cells if c.cell_type == "code"]
     outputs = [o for c in cells for o in c.get("outputs", [])]
+    slowest = sorted(((_seconds(c), c.id) for c in cells), reverse=True)[:6]
     timed = sum(" ms" in json.dumps(c.get("outputs", [])) for c in cells)
     return {
         "chapter": path.stem,
         "seconds": round(time.perf_counter() - start, 1),
+        "slowest": {cell: seconds for seconds, cell in slowest},
         "code_cells": len(cells),
         "outputs": len(outputs),
         "cells_with_milliseconds": timed,
         "stderr": [o["text"][:300] for o in outputs if o.get("name") == "stderr"],
         "error": error,
     }
+
+
+def _seconds(cell) -> float:
+    """How long a cell ran, by the clock of the messages about it."""
+    times = cell.metadata.get("execution", {})
+    start, end = (times.get(key) for key in ("iopub.execute_input", "shell.execute_reply"))
+    if not start or not end:
+        return 0.0
+    return round((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds(), 1)
 
 
 def main() -> int:
