@@ -133,6 +133,16 @@ def test_vector_add(wanted, n, block):
     np.testing.assert_array_equal(cp.asnumpy(c), a + b)
 
 
+def test_a_sum_of_matrices_at_odd_sizes():
+    rng = np.random.default_rng(3)
+    for rows, columns, tile in ((5, 3, 4), (19, 37, 8), (33, 31, 32)):
+        a, b = rng.standard_normal((2, rows, columns), dtype=np.float32)
+        c, grid = poisoned(rows, columns), (cdiv(columns, tile), cdiv(rows, tile))
+        k = load_kernel("00_matrix_add.cu", TILE=tile)
+        k(grid, (tile, tile), (cp.asarray(a), cp.asarray(b), c, rows, columns))
+        np.testing.assert_array_equal(cp.asnumpy(c), a + b)
+
+
 def test_the_guards_keep_to_the_matrices():
     """Nothing beyond the last element is written: the outputs are views into a larger buffer."""
     N, d, tile = 31, 33, 16

@@ -101,6 +101,13 @@ def _add(n: int) -> Problem:
 
 
 @functools.cache
+def _matrix_add(rows: int, columns: int) -> Problem:
+    a, b = (_normal(rows, columns, seed).astype(np.float32) for seed in (10, 11))
+    inputs = {"A": a, "B": b, "C": np.empty_like(a), "rows": rows, "columns": columns}
+    return Problem((), inputs, {"C": a.astype(np.float64) + b}, 1e-6)
+
+
+@functools.cache
 def _turn(size: int, words: int) -> Problem:
     rows = _normal(size * size, words, 8).astype(np.float32)
     expected = rows.reshape(size, size, words).swapaxes(0, 1).reshape(-1, words)
@@ -210,6 +217,15 @@ def vector_sums(file: str, entry: str) -> Iterator[Trial]:
     for n, grid, block in ((67, 3, 32), (64, 2, 32), (200, 2, 128)):
         make = functools.partial(_add, n)
         yield Trial(file, entry, {}, f"n={n}", (grid,), (block,), 0, make)
+
+
+def matrix_sums(file: str, entry: str) -> Iterator[Trial]:
+    """Trials of chapter 00's kernel of two dimensions: rows and columns that are not alike."""
+    for rows, columns, tile in ((13, 21, 8), (9, 6, 4), (16, 33, 16)):
+        make = functools.partial(_matrix_add, rows, columns)
+        grid = (-(-columns // tile), -(-rows // tile))
+        label = f"{rows} x {columns}, TILE={tile}"
+        yield Trial(file, entry, {"TILE": tile}, label, grid, (tile, tile), 0, make)
 
 
 def turns(*settings: tuple[str, int, str]) -> Trials:
