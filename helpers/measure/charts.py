@@ -17,6 +17,7 @@ __all__ = [
     "hue",
     "listed",
     "logarithmic",
+    "looks",
     "rate_chart",
     "speedup_chart",
 ]
@@ -68,23 +69,24 @@ class Markup(Shows):
         return f"<Figure: {self.label}>"
 
 
-def chart(draw: Callable, inches: tuple[float, float], label: str) -> Markup:
+def chart(draw: Callable, inches: tuple[float, float], label: str, panels: int = 1) -> Markup:
     """What `draw(axes)` draws on matplotlib's axes.
 
     Args:
-        draw: takes `INK` and `hue` for its colours.
+        draw: takes `INK` and `hue` for its colours; of several panels, a list of axes.
         inches: width and height.
         label: what it shows, for screen readers.
+        panels: how many stand side by side, at the same heights.
     """
     import matplotlib  # late: start-up time, and a bare machine does without
     from matplotlib.figure import Figure  # late: as above
 
     with matplotlib.rc_context(_RC):
         figure = Figure(inches, layout="constrained")
-        axes = figure.subplots()
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        draw(axes)
+        row = list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
+        for axes in row:
+            axes.spines[["top", "right"]].set_visible(False)
+        draw(row if panels > 1 else row[0])
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     text = out.getvalue()
@@ -130,11 +132,11 @@ def speedup_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Mark
     sizes = sorted({n for by_n in lines.values() for n in by_n})
     top = max(max(by_n.values()) for by_n in lines.values()) * 1.15
     low = min(min(by_n.values()) for by_n in lines.values()) * 0.85
-    looks = _looks(lines)
+    styles = looks(lines)
 
     def draw(axes):
         for name, by_n in lines.items():
-            colour, mark, nth = looks[name]
+            colour, mark, nth = styles[name]
             axes.plot(
                 list(by_n), list(by_n.values()), color=colour, marker=mark, ms=7 - 2 * (nth > 0),
                 lw=2.2, ls="--" if nth else "-",
@@ -153,7 +155,7 @@ def speedup_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Mark
             axes.annotate(
                 f"{name}: {y:.3g}×", (x, y), (1.03, places[name]),
                 textcoords="axes fraction", va="center", fontsize=13, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": looks[name][0], "lw": 1.5,
+                arrowprops={"arrowstyle": "-", "color": styles[name][0], "lw": 1.5,
                             "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4},
             )  # fmt: skip
 
@@ -163,16 +165,18 @@ def speedup_chart(gpu: str, speedups: Mapping[str, Mapping[int, float]]) -> Mark
     return chart(draw, (9.8, 4.6), f"{label}.")
 
 
-def _looks(names: Iterable[str]) -> dict[str, tuple[str, str, int]]:
+def looks(names: Iterable[str]) -> dict[str, tuple[str, str, int]]:
     """Colour and mark of each line, and how many of its rung came before."""
     families: dict[str, int] = {}  # how many lines each rung has so far
-    looks = {}
+    found = {}
     for name in names:
         family = name.split(",")[0]
         nth = families.setdefault(family, 0)
-        looks[name] = hue(list(families).index(family)), _MARKS[nth % len(_MARKS)], nth
+        number = list(families).index(family)
+        mark = nth + 2 * (number // len(HUES))  # where hues repeat, marks differ
+        found[name] = hue(number), _MARKS[mark % len(_MARKS)], nth
         families[family] += 1
-    return looks
+    return found
 
 
 def apart(places: Mapping[str, float]) -> dict[str, float]:

@@ -11,9 +11,11 @@ from helpers.measure.facts import load_facts
 from helpers.measure.flash_times import LARGE
 from helpers.measure.profile import stalls
 from helpers.measure.recorded import load_flash
+from helpers.measure.roofline import least, parts
 from helpers.problem.attention import relative_error
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
 from helpers.problem.flash_inputs import flops, make_inputs, reference
+from helpers.simulator import gpu
 
 RATES = load_flash().tflops[LARGE]
 METRICS = {name: load_flash().profile(name).metrics for name in (
@@ -60,6 +62,25 @@ def test_the_banks_explain_the_baseline():
         bounds[rung.name] = cycles * flops(1, 1, 128, 128) / waves / 1e12
     assert 0.85 < RATES["baseline"] / bounds["flash_baseline"] < 1
     assert RATES["swizzled"] / bounds["flash_swizzled"] < 0.75
+
+
+def test_what_limits_the_flash_kernels():
+    """The shares that the text beside the roofline repeats."""
+    before, after = ({part: int(share[:-1]) for part, _, share in parts(f"flash_{name}").rows}
+                     for name in ("baseline", "swizzled"))  # fmt: skip
+    text = prose("08_flash_attention")
+    assert "for 80 % of the time at the highest clock, and for 89 % at the clock" in text
+    assert before["shared memory"] == pytest.approx(80, abs=1)
+    kept = METRICS["flash_baseline"]["gpc__cycles_elapsed.avg.per_second"]
+    at_that_clock = before["shared memory"] * gpu("H200").clock / kept
+    assert at_that_clock == pytest.approx(89, abs=1)
+    shares = [after[part] for part in ("L2", "shared memory", "tensor cores")]
+    assert shares == pytest.approx([57, 53, 40], abs=1)
+    text = prose("09_swizzling")
+    assert "L2 is busy for 57 % of the time at least, shared memory for 53 %" in text
+    shared = [least(f"flash_{name}")["flash_attention"]["shared memory"]
+              for name in ("baseline", "swizzled")]  # fmt: skip
+    assert "eight times as far" in text and shared[0] / shared[1] == pytest.approx(8, abs=0.1)
 
 
 def test_what_warps_wait_for():

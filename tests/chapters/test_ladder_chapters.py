@@ -11,6 +11,7 @@ from support.prose import prose
 
 from helpers.measure.facts import load_facts
 from helpers.measure.recorded import LADDER, load
+from helpers.measure.roofline import kernel_bounds, parts
 from helpers.problem.attention import make_inputs, rung
 from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.observe.counters import ldmatrix_wavefronts, shared_wavefronts
@@ -116,3 +117,40 @@ def test_phases_merge_where_pairs_of_lanes_agree():
         assert int(ldmatrix_wavefronts(addresses, 4)[1]) == 4
     assert int(shared_wavefronts(16 * (lanes & ~4), 16, load=True)[1]) == 4
     assert "this is the rule as **measured** on an H200" in prose("07_bank_conflicts")
+
+
+def test_what_limits_each_rung():
+    """The shares and the limits that the text beside tables of bounds repeats."""
+
+    def share(table, name: str) -> tuple[str, float]:
+        _, limit, *_, explained = next(row for row in table.rows if row[0] == name)
+        return limit, float(explained.rstrip("%"))
+
+    scores = kernel_bounds("register_blocked", "scaled_dot_product")
+    assert share(scores, "naive")[0] == "L1"
+    fp32 = {name: share(scores, name) for name, *_ in scores.rows}
+    between = [name for name in fp32 if name not in ("naive", "register_blocked")]
+    assert {fp32[name][0] for name in between} == {"shared memory"}
+    assert "explains 87 % of the time" in prose("07_bank_conflicts")
+    assert fp32["padded, transpose on store"][1] == pytest.approx(87, abs=1)
+    softmax = kernel_bounds("reduction", "softmax")
+    assert share(softmax, "naive")[0] == "L1" and share(softmax, "reduction")[0] == "DRAM"
+    assert "explains 40 % of it" in prose("04_parallel_reduction")
+    assert share(softmax, "reduction")[1] == pytest.approx(40, abs=1)
+    assert all(float(part[2].rstrip("%")) < 50 for part in parts("register_blocked").rows)
+
+
+def test_warps_of_the_last_rung():
+    occupancy = reports("register_blocked")[0].occupancy("H200")
+    assert "so many registers that 16 warps fit" in prose("07_bank_conflicts")
+    assert occupancy.warps == 16 and occupancy.limit == "registers"
+    assert reports("padded")[0].occupancy("H200").warps > occupancy.warps
+
+
+def test_what_the_machine_code_of_the_last_rung_does():
+    text = prose("07_bank_conflicts")
+    for name, calculate, loads in (("padded", 27, 16), ("register_blocked", 67, 4)):
+        code = rung(name).launches(N, D)[0].kernel.machine_code()
+        shares = [code.kinds[kind] / len(code.instructions) for kind in ("fp32", "shared loads")]
+        assert [round(100 * share) for share in shares] == [calculate, loads]
+        assert f"{calculate} %" in text and f"{loads} %" in text
