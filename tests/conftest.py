@@ -20,9 +20,8 @@ sys.dont_write_bytecode = False
 # Which tests come first, where workers share them: what takes long, or one worker would end with
 # it while the others have nothing left. Paths begin so; what is not named comes last.
 LONG = (
-    "tests/chapters/test_jupyterlab", "tests/slides/test_slides_browser", "tests/slides/",
-    "tests/tools/", "tests/chapters/", "tests/figures/test_player", "tests/figures/",
-    "tests/bench/", "tests/exercises/",
+    "tests/slides/test_slides_browser", "tests/slides/", "tests/tools/", "tests/chapters/",
+    "tests/figures/test_player", "tests/figures/", "tests/bench/", "tests/exercises/",
 )  # fmt: skip
 
 
@@ -30,14 +29,16 @@ LONG = (
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A module goes to one worker, which then makes once what its tests share.
 
-    A chapter's deck needs nothing that another one made: decks go to whichever worker is free.
+    So do all that need JupyterLab. A chapter's deck needs nothing that another one made: decks go
+    to whichever worker is free.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
     counts = Counter(item.path for item in items)
     for item in items:
         if not alone(item) and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+            group = "lab" if "lab" in item.fixturenames else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(group))
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items.sort(key=lambda item: (rank(item), not alone(item), -counts[item.path]))
 
@@ -48,7 +49,9 @@ def alone(item: pytest.Item) -> bool:
 
 
 def rank(item: pytest.Item) -> int:
-    """Which of `LONG` a test is of."""
+    """Which of `LONG` a test is of; what uses JupyterLab takes longest."""
+    if "lab" in item.fixturenames:
+        return -1
     begins = (n for n, path in enumerate(LONG) if item.nodeid.startswith(path))
     return next(begins, len(LONG))
 
@@ -114,6 +117,29 @@ def page(browser):
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def running_lab(browser, tmp_path_factory):
+    """A JupyterLab with a page in the browser."""
+    from jupyter_lab import Lab
+
+    with Lab(tmp_path_factory.mktemp("lab")) as running:
+        running.start_page(browser)
+        yield running
+        running.page.context.close()
+
+
+@pytest.fixture
+def lab(running_lab):
+    """A JupyterLab with nothing open and no kernel; no script on its page may fail in the test."""
+    running_lab.clear()
+    failures: list[str] = []
+    note = lambda error: failures.append(str(error))  # noqa: E731
+    running_lab.page.on("pageerror", note)
+    yield running_lab
+    running_lab.page.remove_listener("pageerror", note)
+    assert not failures, failures
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import contextlib
 
 import nbformat
 import pytest
-from jupyter_lab import Lab, run_all
+from jupyter_lab import run_all
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -32,15 +32,14 @@ player""",
 ]
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
+@pytest.fixture
+def notebook(lab) -> str:
+    """Where the cells lie as a notebook."""
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     kernel = {"display_name": "Python 3 (ipykernel)", "name": "python3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    with Lab(tmp_path_factory.mktemp("lab")) as running:
-        for name in ("light", "dark"):
-            nbformat.write(notebook, running.chapters / f"{name}.ipynb")
-        yield running
+    written = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(written, lab.folder / "player.ipynb")
+    return "player.ipynb"
 
 
 def run_cell(page, number: int, output: str) -> str:
@@ -65,11 +64,10 @@ def run_cell(page, number: int, output: str) -> str:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_player_in_jupyterlab(lab, page, theme):
-    lab.set_theme(theme)
-    failures = []
-    page.on("pageerror", lambda error: failures.append(str(error)))
-    run_all(page, lab, theme)
+def test_the_player_in_jupyterlab(lab, notebook, theme):
+    page = lab.page
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    run_all(lab, notebook, theme)
     players = page.locator(".figure-player:has(.figure-player-controls)")
     player, twin = players.nth(0), players.nth(1)
     counter = player.locator(".figure-player-counter")
@@ -117,4 +115,3 @@ def test_the_player_in_jupyterlab(lab, page, theme):
     )
     shade = [sum(int(n) for n in value.strip("rgba()").split(",")[:3]) for value in look]
     assert (shade[0] < shade[1]) == (theme == "dark")
-    assert not failures

@@ -1,4 +1,4 @@
-"""A JupyterLab of a test's own, and what is done on its pages."""
+"""A JupyterLab for all tests of a worker, with one page, and what is done on it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+IDLE = "#jp-main-statusbar :text('Python 3 (ipykernel) | Idle')"
+POLLING = 100  # milliseconds; each frame, as by default, would keep a processor busy
 SETTINGS = {
     # All cells are in the page at once, or those out of sight could not be looked at.
     "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
@@ -28,10 +30,17 @@ SETTINGS = {
 
 
 class Lab:
-    """A JupyterLab of its own, with a copy of the chapters and none of the user's settings."""
+    """A JupyterLab of its own, with a copy of the chapters and none of the user's settings.
+
+    Attributes:
+        folder: what it serves.
+        chapters: the copies, in it.
+        page: Playwright's, with JupyterLab in it, once `start_page` has been called. It is loaded
+            once: that takes longer than most notebooks.
+    """
 
     def __init__(self, folder: Path):
-        self.chapters = folder / "notebooks"
+        self.folder, self.chapters, self.page = folder, folder / "notebooks", None
         shutil.copytree(ROOT / "notebooks", self.chapters, ignore=shutil.ignore_patterns(".*"))
         self._settings = folder / "settings"
         for name, values in SETTINGS.items():
@@ -45,6 +54,7 @@ class Lab:
             f"JUPYTER_{name}": str(folder / name.lower())
             for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
         }
+        places["JUPYTER_PATH"] = str(ROOT / "tools" / "jupyter")  # as `make lab` has it
         self._process = subprocess.Popen(
             [
                 sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
@@ -54,21 +64,39 @@ class Lab:
                 f"--LabApp.workspaces_dir={folder / 'workspaces'}",
                 "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
                 "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+                "--LabApp.expose_app_in_browser=True",
             ],
             cwd=folder, env={**os.environ, **places}, stdout=self._log, stderr=self._log,
         )  # fmt: skip
         self._wait()
 
-    def prepare(self, chapter: str, theme: str) -> None:
-        """Put a fresh copy of a chapter in place, stop older kernels, and set the theme."""
+    def start_page(self, browser) -> None:
+        """Open JupyterLab in a new page of Playwright's `browser`."""
+        self.page = browser.new_context().new_page()
+        self.page.goto(f"{self.address}/lab?reset&token={self.token}")
+        self.page.wait_for_function("window.jupyterapp?.shell", polling=POLLING, timeout=60_000)
+        self.page.evaluate("jupyterapp.restored.then(() => null)")
+
+    def clear(self) -> None:
+        """Close what is open on the page, saved or not, and stop all kernels."""
+        self.page.evaluate("[...jupyterapp.shell.widgets('main')].forEach((one) => one.dispose())")
         for session in json.loads(self._ask("sessions")):
             self._ask(f"sessions/{session['id']}", "DELETE")
-        shutil.copy(ROOT / "notebooks" / f"{chapter}.ipynb", self.chapters)
-        self.set_theme(theme)
 
-    def set_theme(self, theme: str) -> None:
-        """`light` or `dark`, for pages that are opened from now on."""
-        self._set("apputils-extension/themes", {"theme": THEMES[theme]})
+    def open(self, path: str, theme: str = "light") -> None:
+        """Open a notebook in a theme, `light` or `dark`, and wait for its kernel.
+
+        Args:
+            path: of the notebook in `folder`.
+        """
+        self.page.evaluate(
+            """([path, theme]) => jupyterapp.commands.execute("apputils:change-theme", { theme })
+                .then(() => jupyterapp.commands.execute("docmanager:open", { path }))
+                .then(() => null)""",
+            [path, THEMES[theme]],
+        )
+        self.page.locator(".jp-Notebook").wait_for(timeout=60_000)
+        self.page.locator(IDLE).wait_for(timeout=60_000)
 
     def _ask(self, what: str, method: str = "GET") -> bytes:
         headers = {"Authorization": f"token {self.token}"}
@@ -111,25 +139,25 @@ class Lab:
             self._process.wait()
 
 
-def run_all(page, lab: Lab, chapter: str) -> None:
-    """Open a chapter, run all its cells, and wait until the kernel has nothing left to do."""
-    page.goto(f"{lab.address}/lab/tree/notebooks/{chapter}.ipynb?reset&token={lab.token}")
-    page.locator(".jp-Notebook").wait_for(timeout=60_000)
-    idle = page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle")
-    idle.wait_for(timeout=60_000)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name=re.compile("^Run All Cells")).click()
+def run_all(lab: Lab, path: str, theme: str = "light") -> None:
+    """Open a notebook, run all its cells, and wait until the kernel has nothing left to do."""
+    lab.open(path, theme)
+    lab.page.get_by_role("menuitem", name="Run", exact=True).click()
+    lab.page.get_by_role("menuitem", name=re.compile("^Run All Cells")).click()
     # A cell whose source is hidden has an empty prompt.
-    page.wait_for_function(
+    lab.page.wait_for_function(
         """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
             .every(prompt => /^(\\[\\d+\\]:)?$/.test(prompt.textContent.trim()))""",
+        polling=POLLING,
         timeout=180_000,
     )
-    idle.wait_for(timeout=60_000)
+    lab.page.locator(IDLE).wait_for(timeout=60_000)
 
 
 def shoot(page, folder: Path | None, name: str) -> None:
-    """Make the window as tall as the notebook, and a picture of it if there is a folder."""
+    """Make the window as tall as the notebook and take a picture of it, if there is a folder."""
+    if folder is None:
+        return
     height = page.evaluate(
         """() => {
             const outer = document.querySelector(".jp-WindowedPanel-outer");
@@ -139,21 +167,16 @@ def shoot(page, folder: Path | None, name: str) -> None:
     page.set_viewport_size({"width": 1280, "height": height + 20})
     page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0")
     page.wait_for_timeout(500)
-    if folder:
-        page.screenshot(path=folder / f"{name}.png")
+    page.screenshot(path=folder / f"{name}.png")
 
 
-def saved(lab: Lab, page, chapter: str):
-    """The notebook as JupyterLab writes it, with what the cells gave."""
-    page.keyboard.press("Control+s")
-    path = lab.chapters / f"{chapter}.ipynb"
-    for _ in range(100):
-        page.wait_for_timeout(100)
-        try:
-            notebook = nbformat.read(path, as_version=4)
-        except nbformat.reader.NotJSONError:  # half written
-            continue
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        if all(cell.execution_count for cell in code):
-            return code
-    pytest.fail(f"{chapter} was not saved after its run.")
+def saved(lab: Lab, path: str) -> list:
+    """The code cells of the open notebook as JupyterLab writes them, with what they gave."""
+    lab.page.keyboard.press("Control+s")
+    lab.page.wait_for_function(
+        "!jupyterapp.shell.currentWidget.context.model.dirty", polling=POLLING, timeout=10_000
+    )
+    notebook = nbformat.read(lab.folder / path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code), f"{path} was not saved after its run."
+    return code
