@@ -105,7 +105,7 @@ class _Run:
                         for line, counts in report.by_line.items()
                         if line is not None
                     },
-                    marks=report.marks,
+                    marks=report.marks_at_hand,
                     segments=_segments(kernel, report.by_line),
                     checks=tuple(_checks(problem, launch, prepared.arrays)),
                     bound=_bound(report),

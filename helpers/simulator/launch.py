@@ -16,6 +16,7 @@ from .machine.layout import Layout, batches, sampled
 from .machine.machine import Machine, running_line
 from .machine.run import Run, prepare
 from .machine.variables import ModuleState
+from .observe.assembled import settle
 from .observe.progress import Progress
 from .observe.report import Report
 from .observe.sanitizer import Sanitizer
@@ -104,6 +105,8 @@ def launch(
         with _told_of(entry):
             run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes), state)
             function = run.code.function
+            if count:
+                settle(run.code, compiled.request, entry)
             grid, block = check_geometry(entry, grid, block, function)
         arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
         static = run.lay_out_shared(int(shared_mem))

@@ -176,6 +176,11 @@ def machine_code_of(request: Request, entry: str, architecture: str) -> MachineC
     )
 
 
+def is_remembered(request: Request, architecture: str) -> bool:
+    """Whether the machine code for a GPU has been made already."""
+    return not lacking() and _for_chip(request, architecture) in _cache
+
+
 @functools.cache
 def lacking() -> str:
     """What this machine lacks to make machine code and read it, in a sentence; or nothing."""

@@ -16,11 +16,12 @@ from ..bounds.gpus import gpu as gpu_named
 from ..bounds.least import Bounds, bounds
 from ..bounds.occupancy import Occupancy, occupancy
 from ..compile.declared_elements import element_size
-from ..compile.machine_code import MachineCode, machine_code_of
+from ..compile.machine_code import MachineCode, is_remembered, machine_code_of
 from ..errors import SimulatorError
 from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
+from .assembled import ARCHITECTURE, differences
 from .findings import Finding
 from .marks import not_counted
 from .work_done import flops_of, work_of
@@ -110,10 +111,7 @@ class BlockAccess(NamedTuple):
 
 
 class Report:
-    """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen.
-
-    `marks` has a sentence for each line whose counters are not those of a GPU.
-    """
+    """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
 
     def __init__(self, compiled, run, grid, block, arguments):
         self.entry = run.entry
@@ -129,7 +127,6 @@ class Report:
         self._run = run
         self.by_line: dict[int, dict[str, int]] = {}
         self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
-        self.marks: dict[int, str] = {}
         if run.counting:
             self._add_up()
 
@@ -157,13 +154,35 @@ class Report:
             for name, value in counts.items():
                 line[name] = line.get(name, 0) + value
         self.by_line = {n: lines[n] for n in sorted(lines, key=lambda n: n or 0)}
-        prepared = self._run.prepared
-        functions = [code.function for code in prepared.codes.values()]
-        marks = not_counted(prepared.module, functions)
-        self.marks = {line: told for line, told in marks.items() if line in self.by_line}
         for counts in self.by_line.values():
             for name, value in counts.items():
                 self.counters[name] = self.counters.get(name, 0) + value
+
+    @cached_property
+    def marks(self) -> dict[int, str]:
+        """A sentence for each line whose counters are not those of a GPU.
+
+        The first look takes as long as compiling the kernel to machine code. Where that cannot be
+        done (on macOS), only what the source shows is told.
+        """
+        try:
+            found = differences(self._run.code, self.machine_code()) if self.counted else {}
+        except SimulatorError:
+            found = {}
+        return self._marks(found)
+
+    @property
+    def marks_at_hand(self) -> dict[int, str]:
+        """As `marks`, without compiling anything: what is known at once."""
+        request = self._run.prepared.compiled.request
+        at_once = self.counted and is_remembered(request, ARCHITECTURE)
+        return self.marks if at_once else self._marks({})
+
+    def _marks(self, others: dict[int, str]) -> dict[int, str]:
+        prepared = self._run.prepared
+        functions = [code.function for code in prepared.codes.values()]
+        found = others | not_counted(prepared.module, functions)
+        return {line: found[line] for line in sorted(found) if line in self.by_line}
 
     # ------------------------------------------------------------------ time and place
 

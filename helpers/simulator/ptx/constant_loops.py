@@ -29,11 +29,12 @@ class UnrolledLoop:
 
     `path` has the blocks that are run one after the other, with the plan of each access there;
     `after` is the block that follows the loop. `whole` says whether the rounds are unrolled: first
-    a guess, then what the machine code shows.
+    the `guess`, then what the machine code shows.
     """
 
     path: list[tuple[int, list[tuple[Instruction, Plan | None]]]]
     after: int
+    guess: bool
     whole: bool
     known: bool = False  # the machine code was looked at
 

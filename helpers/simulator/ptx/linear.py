@@ -77,7 +77,7 @@ class LinearForms:
             return None
         o = i.operands
         kind = i.modifiers[-1] if i.modifiers else ""
-        if kind[1:] not in ("32", "64"):
+        if kind[:1] not in ("u", "s", "b") or kind[1:] not in ("32", "64"):
             return None
         if i.opcode == "mov" and not isinstance(o[1], Vec):
             if isinstance(o[1], Reg) or (isinstance(o[1], Sym) and o[1].name in self.places):

@@ -220,7 +220,7 @@ def _unrolled(graph: Graph, rounds: Rounds, read: int) -> UnrolledLoop | None:
         path.append((b.index, [(code[at], plans[at]) for at in places if at in plans]))
         start = places.stop
     work = sum(i.opcode in WORK for i in code)
-    return UnrolledLoop(path, rounds.after, work <= MOST_UNROLLED)
+    return UnrolledLoop(path, rounds.after, work <= MOST_UNROLLED, work <= MOST_UNROLLED)
 
 
 def _narrow_global_loads(code: list[Instruction], read: int) -> None:

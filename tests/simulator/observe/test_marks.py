@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from helpers import simulator
 from helpers.kernels.listing import listing
 from helpers.simulator.compile.compiler import compile_ptx
+from helpers.simulator.compile.machine_code import machine_code_of
 from helpers.simulator.machine.run import prepare
-from helpers.simulator.observe import marks
+from helpers.simulator.observe import assembled, marks
 
 COURSE = Path(__file__).resolve().parents[3] / "kernels"
 
@@ -64,8 +66,53 @@ def test_atomics_of_32_bits_are_counted():
     assert report.marks == {}
 
 
+@pytest.mark.parametrize(
+    ("blocks", "machine", "agree"),
+    [
+        ([{4: 8}], {4: 8}, True),
+        ([{4: 8}], {16: 2}, False),  # joined, and nobody counted it so
+        ([{4: 4}, {4: 1}], {4: 29}, True),  # by four, two and one, and a rest
+        ([{16: 1}, {4: 1}], {16: 7, 4: 1}, True),
+        ([{16: 1, 4: 4}], {16: 2, 4: 3}, False),
+        ([{8: 2}, {8: 1, 4: 1}], {8: 5, 4: 1}, True),
+        ([{8: 2}, {8: 1, 4: 1}], {8: 4, 4: 2}, True),
+        ([{8: 2}, {8: 1, 4: 1}], {8: 4, 4: 1}, False),
+        ([{4: 1}, {4: 1}], {4: 1}, False),  # two branches' loads made one
+        ([], {4: 2}, False),
+        ([], {}, True),
+    ],
+)
+def test_copies_of_blocks_are_to_give_the_machine_s_instructions(blocks, machine, agree):
+    assert assembled.agree(map(Counter, blocks), Counter(machine)) is agree
+
+
+def test_registers_that_do_not_suffice_are_told():
+    code = """extern "C" __global__ void k(float* o) {
+        float x[48];
+        #pragma unroll
+        for (int i = 0; i < 48; i++) x[i] = o[i * 40];
+        #pragma unroll 1
+        for (int k = 0; k < 3; k++) {
+            #pragma unroll
+            for (int i = 0; i < 48; i++) x[i] += x[(i + 1) % 48] * x[(i + 29) % 48];
+        }
+        #pragma unroll
+        for (int i = 0; i < 48; i++) o[i * 40] = x[i];
+    }"""
+    report = simulator.launch(
+        code, "k", (1,), (1,), (np.zeros(1920, np.float32),), ("--maxrregcount=32",)
+    )
+    assert report.machine_code().spilled_bytes
+    assert set(report.marks.values()) == {assembled.SPILLED}
+    assert report.marks_at_hand == report.marks
+
+
 @pytest.mark.parametrize("file", sorted(COURSE.glob("*.cu")), ids=lambda file: file.stem)
 def test_no_kernel_of_the_course_is_marked(file):
     compiled = compile_ptx(file.read_text(), include_dirs=[COURSE / "include"])
-    module = prepare(compiled).module
-    assert marks.not_counted(module, module.functions.values()) == {}
+    prepared = prepare(compiled)
+    assert marks.not_counted(prepared.module, prepared.module.functions.values()) == {}
+    for symbol, name in compiled.entries.items():
+        prepared.need(symbol)
+        machine = machine_code_of(compiled.request, name, assembled.ARCHITECTURE)
+        assert assembled.differences(prepared.codes[symbol], machine) == {}
