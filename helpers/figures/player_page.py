@@ -1,8 +1,4 @@
-"""Players in a page of their own: one HTML file that plays with no kernel and no network.
-
-`embed` gives the pieces for an exporter that makes the rest of the page; `standalone_html` makes a
-whole page of them.
-"""
+"""Figures in a page of their own, which plays with no kernel and no network: the pieces for it."""
 
 from __future__ import annotations
 
@@ -10,21 +6,15 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from .player import CSS, Figure
+from .player import CSS
 
 _RUNTIME = files(__package__).joinpath("player_page.js").read_text("utf-8")
 _EXPORT = "export default"
-_PAGE_CSS = """
-:root { color-scheme: light dark; }
-html { background: light-dark(#ffffff, #111111); color: light-dark(#1f2328, #e8eaed); }
-body { margin: 0 auto; padding: 16px; max-width: 1100px; font: 17px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; }
-"""
 
 
 class Embedded(NamedTuple):
@@ -51,32 +41,15 @@ class ShownFigure(NamedTuple):
     words: str
 
 
-def embed(figures: Iterable[Figure]) -> Embedded:
-    """The pieces that show `figures` in a page.
+def embed_shown(widgets: Sequence[ShownFigure]) -> Embedded:
+    """The pieces that show widgets, known by their states as an executed notebook holds them.
 
     `policy` is what the page's content security policy has to allow them and no more: nothing from
     any host; of scripts, the one that is here, known by its hash.
 
     Raises:
-        TypeError: something is not a figure.
         ValueError: a widget's module does not end in one `export default`, or imports another, or
             two different widgets bear one name.
-    """
-    shown = []
-    for figure in figures:
-        if not isinstance(figure, Figure):
-            raise TypeError(f"{type(figure).__name__} is no figure that a page can show.")
-        words = figure.alt or figure.name or "This figure"
-        name = type(figure).__name__
-        shown.append(ShownFigure(name, figure._esm, figure._css, _state(figure), words))
-    return embed_shown(shown)
-
-
-def embed_shown(widgets: Sequence[ShownFigure]) -> Embedded:
-    """As `embed`, of widgets that are known by their states, as an executed notebook holds them.
-
-    Raises:
-        ValueError: as for `embed`.
     """
     sources: dict[str, str] = {}
     for widget in widgets:
@@ -104,42 +77,6 @@ def embed_shown(widgets: Sequence[ShownFigure]) -> Embedded:
         policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:",
     )
-
-
-def standalone_html(players: Sequence[Figure], title: str) -> str:
-    """One HTML page with `players` below each other, complete in itself.
-
-    Raises:
-        TypeError: one of them is not a figure.
-    """
-    parts = embed(players)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{parts.policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{_PAGE_CSS}</style>
-{parts.styles}
-</head>
-<body>
-<h1>{escape(title)}</h1>
-{"".join(parts.elements)}
-{parts.scripts}
-</body>
-</html>
-"""
-
-
-def _state(figure: Figure) -> dict:
-    """The values of a figure's own traits, without those that only a notebook needs."""
-    own = {
-        name: getattr(figure, name)
-        for name in figure.keys
-        if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")
-    }
-    return {name: value for name, value in own.items() if value is not None}
 
 
 def _module(source: str) -> str:

@@ -77,7 +77,7 @@ def launch(
         trace_bytes: how much memory `report.accesses` may use; a longer trace is dropped.
         progress: show a bar once a launch takes more than a second.
         filename, include_dirs, name_expressions: as for `compile_ptx`.
-        state: the module's variables and heap (`module_state`), which the launch goes on with and
+        state: the module's variables and heap (`ModuleState`), which the launch goes on with and
             changes; without it they have their initial values.
         cooperative: let all blocks run at once, so that `this_grid().sync()` works.
         sample: run no more than so many blocks, spread over the grid: results are then those of
@@ -137,19 +137,6 @@ def launch(
                 run.blocks_run = done = done + S.layout.nblocks
                 bar.show(done)
         return Report(compiled, run, grid, block, arguments)
-
-
-def module_state(
-    code: str, options: tuple[str, ...] = (), *, name_expressions: tuple[str, ...] = ()
-) -> ModuleState:
-    """Fresh memory for the variables of a source, for the `state` of its launches.
-
-    Raises:
-        SimulatorError: the source does not compile.
-    """
-    return ModuleState(
-        prepare(compile_ptx(code, options, name_expressions=name_expressions)).module
-    )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from figure_layout import faults
+from figure_pages import standalone_html
 from figure_texts import said, texts
 
 from helpers.figures.canvas import number, text_width
@@ -18,7 +19,6 @@ from helpers.figures.pictures.chunks import PATHS, chunk_frames, path_frames, ph
 from helpers.figures.pictures.fragments import fragments, operands, registers
 from helpers.figures.pictures.swizzle import latin_squares, run_turn, swizzle_frames
 from helpers.figures.player import Player
-from helpers.figures.player_page import standalone_html
 from helpers.kernels import KernelError
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
 from helpers.problem.flash_inputs import make_inputs

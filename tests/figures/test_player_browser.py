@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from figure_pages import embed, standalone_html
 from lumino import HEARD_FIRST
 
 from helpers.figures.canvas import Canvas, Frame
 from helpers.figures.ideas.dot_product import DotProduct, _texts
 from helpers.figures.player import Player
-from helpers.figures.player_page import embed, standalone_html
 
 pytestmark = pytest.mark.browser
 
