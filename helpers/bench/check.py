@@ -10,8 +10,6 @@ from ..panels.difference import difference
 from ..panels.numbers import power, short
 from ..problem.attention import relative_error
 
-__all__ = ["Check", "compare"]
-
 # Patterns that rows and columns do not tell already.
 _TELLING = (
     "transposed", "transposed tiles", "swapped tiles", "factor", "factor of each line", "offset",

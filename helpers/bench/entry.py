@@ -22,8 +22,6 @@ from .result import Result
 from .subject import Pose, Subject, Target, subject_of
 from .work import controls_of, work
 
-__all__ = ["bench", "sweep"]
-
 
 def bench(
     target: Target,

@@ -28,9 +28,6 @@ from ..standin import raw_kernels
 from . import driver
 from .description import Description
 
-__all__ = ["DeviceError", "chosen", "counting", "cp", "describe", "is_gpu", "launched", "name",
-           "note_launch", "notice"]  # fmt: skip
-
 cp: ModuleType  # CuPy or its stand-in
 is_gpu: bool  # whether it is CuPy
 notice: str  # why a GPU in sight is not used, or ''

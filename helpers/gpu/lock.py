@@ -23,8 +23,6 @@ from pathlib import Path
 
 from ..simulator.errors import Headlined
 
-__all__ = ["GpuBusy", "gpu_uuid", "holder", "one_at_a_time"]
-
 FOLDER = "HELPERS_LOCKS"  # environment variable: another folder, the same for everybody
 WAIT = "HELPERS_LOCK_SECONDS"  # environment variable: how long to wait at most
 SECONDS = 300.0

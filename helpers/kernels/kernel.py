@@ -40,8 +40,6 @@ from .source import (
     read,
 )
 
-__all__ = ["Kernel", "KernelError", "Parameter", "load_kernel"]
-
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 STANDARD = "-std=c++17"
 

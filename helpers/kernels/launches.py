@@ -32,8 +32,6 @@ from .source import CannotRun, KernelError
 if TYPE_CHECKING:
     from .kernel import Kernel
 
-__all__ = ["Launch", "Simulated", "refusal"]
-
 _REFUSED_BY_SOURCE = re.compile(
     r'(?:static assertion failed(?: with)?|#error directive:)\s*"?(?P<why>[^"\n]*)'
 )

@@ -8,20 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..show import Shows, render
 
-__all__ = [
-    "HUES",
-    "INK",
-    "Markup",
-    "apart",
-    "chart",
-    "hue",
-    "listed",
-    "logarithmic",
-    "looks",
-    "rate_chart",
-    "speedup_chart",
-]
-
 # Distinct under the common colour blindnesses (Okabe and Ito, "Color Universal Design", 2008) and
 # clear on white as on black. Text and lines take the page's own colour.
 HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8f8f8f")

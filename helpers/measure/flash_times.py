@@ -19,8 +19,6 @@ from .recorded import Shape, load_flash
 from .tables import Table
 from .times import Cell, Source, Times, recorded_source
 
-__all__ = ["LARGE", "flash_times", "reach"]
-
 LARGE: Shape = (4, 16, 4096, 128)  # batch, heads, n and d
 REFERENCE = "FlashAttention-2"
 _BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"

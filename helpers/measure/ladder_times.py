@@ -17,8 +17,6 @@ from ..problem.rungs import Rung
 from . import recorded, timing
 from .times import Source, Times, by_size, recorded_source
 
-__all__ = ["SIZES", "D", "attention_time", "bars", "kernel_times", "ladder_times"]
-
 SIZES = (256, 512, 1024, 4096, 16384)
 D = 64  # columns of Q, K and V in every time of the ladder
 _SHARE = 0.8  # of a GPU's memory that Q, K, V, S, P and O may take together

@@ -8,8 +8,6 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["Value", "ask", "find", "read"]
-
 Value = float | int | str
 
 

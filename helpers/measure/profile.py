@@ -29,8 +29,6 @@ from . import nsight
 from .recorded import load_flash
 from .tables import Table
 
-__all__ = ["PROFILED", "Profile", "profile", "stall_table", "stalls"]
-
 # What a profile shows beside the memory counters: name in the table, metric, unit.
 UTILISATION = (
     (

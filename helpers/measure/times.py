@@ -9,8 +9,6 @@ from .charts import Markup, rate_chart, speedup_chart
 from .recorded import ByName, Recording, Size
 from .tables import Table, milliseconds
 
-__all__ = ["NO_TIMES", "Cell", "Source", "Times", "by_size"]
-
 NO_TIMES = (
     "A simulated run has no milliseconds: it counts what a kernel does, and only a GPU can be "
     "timed."

@@ -19,18 +19,6 @@ from ..gpu import lock as gpu_lock
 from . import recorded as recordings
 from .times import NO_TIMES, Source, Times, recorded_source
 
-__all__ = [
-    "NO_TIMES",
-    "PROTOCOL",
-    "Launches",
-    "between_events",
-    "in_turn",
-    "measure",
-    "measure_once",
-    "protocol",
-    "sweep",
-]
-
 SAMPLES = 21
 FEWEST = 3  # samples of a launch that takes long
 _SECONDS = 0.1  # that the samples of one launch may take together

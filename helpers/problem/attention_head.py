@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Head", "load_head"]
-
 FILE = Path(__file__).resolve().parent / "data" / "attention_head.npz"
 _FIRST, _LAST = "[CLS]", "[SEP]"
 

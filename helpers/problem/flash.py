@@ -28,14 +28,6 @@ from .input_checks import check_inputs
 from .problem import PreparedProblem, Problem
 from .rungs import Rung, Size, kernel_of
 
-__all__ = [
-    "FLASH_BASELINE",
-    "FLASH_SWIZZLED",
-    "LAYOUTS",
-    "FlashRung",
-    "check_device",
-]
-
 # The orders of axes that a rung takes, by the first letters of batch, heads, n and d.
 LAYOUTS = ("bhnd", "bnhd")
 # The compute capability that first has cp.async, and bf16 on tensor cores.

@@ -6,8 +6,6 @@ import numpy as np
 
 from .attention import exponentials, normal, on_host
 
-__all__ = ["TOLERANCE", "flops", "from_bf16", "make_inputs", "reference", "to_bf16", "to_float"]
-
 # What the relative error of a right result stays under, by element: some units in the last place,
 # 2^-11 of fp16 and 2^-8 of bf16, to which the weights and the output are rounded.
 TOLERANCE = {"half": 5e-3, "nv_bfloat16": 2e-2}

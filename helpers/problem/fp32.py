@@ -13,16 +13,6 @@ from .attention import cdiv
 from .rungs import Values
 from .three_kernels import Grid, KernelOfRung, Shape
 
-__all__ = [
-    "NAIVE_SOFTMAX",
-    "REDUCTION",
-    "TRANSPOSES",
-    "columns_first",
-    "row_softmax",
-    "rows_first",
-    "steps",
-]
-
 # Geometry. The files' headers say the same in words; `rows` and `columns` are of the result.
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..kernels.source import KernelError
 
-__all__ = ["check_inputs"]
-
 _COUNTS = {2: "two", 4: "four"}
 
 

@@ -19,8 +19,6 @@ from ..kernels.source import KernelError
 if TYPE_CHECKING:
     from .rungs import Rung
 
-__all__ = ["ladder", "rung"]
-
 
 @functools.cache
 def _all() -> tuple[Rung, ...]:

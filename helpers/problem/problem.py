@@ -18,8 +18,6 @@ from ..kernels.source import KernelError
 from .attention import TOLERANCE
 from .poison import poison
 
-__all__ = ["PreparedProblem", "Problem"]
-
 Exact = np.ndarray | Callable[[], np.ndarray]
 
 

@@ -19,8 +19,6 @@ from ..kernels.lookup import set_parameters
 from ..kernels.source import KernelError, Parameter, Value
 from .problem import PreparedProblem, Problem
 
-__all__ = ["Rung", "Size", "Values", "kernel_of"]
-
 Values = Mapping[str, Value]
 
 _nothing = functools.partial(MappingProxyType, {})

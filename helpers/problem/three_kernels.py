@@ -17,8 +17,6 @@ from .input_checks import check_inputs
 from .problem import PreparedProblem, Problem
 from .rungs import Rung, Size, Values, kernel_of
 
-__all__ = ["KernelOfRung", "ThreeKernels"]
-
 Shape = tuple[int, ...]
 # (parameters, N, d) -> blocks along x, y and z
 Grid = Callable[[Values, int, int], Shape]

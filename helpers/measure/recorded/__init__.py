@@ -26,19 +26,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ...kernels.source import Parameter
 
-__all__ = [
-    "FLASH",
-    "FOLDER",
-    "LADDER",
-    "ByName",
-    "Recording",
-    "RecordedProfile",
-    "Shape",
-    "Timed",
-    "load",
-    "load_flash",
-]
-
 FOLDER = Path(__file__).resolve().parent
 # The names of the files of the fp32 rungs and of the FlashAttention kernels.
 LADDER, FLASH = "h200_ladder", "h200_flash"

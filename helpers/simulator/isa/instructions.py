@@ -26,8 +26,6 @@ from . import (  # noqa: F401 (they declare their forms, which are tried in the 
 )
 from .instruction_types import FORMS, Operation
 
-__all__ = ["Operation", "operation"]
-
 # Every instruction allocates results of some 100 KB to 1 MB and drops others. glibc returns blocks
 # that large to the system, and each new one costs page faults, several times the arithmetic. Once
 # a larger block was freed, it keeps those up to that size (mallopt(3), M_MMAP_THRESHOLD). The
