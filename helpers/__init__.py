@@ -5,8 +5,6 @@
 be used without.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import TYPE_CHECKING

@@ -5,8 +5,6 @@
 Nothing here needs a notebook but `view`, which `bench` loads.
 """
 
-from __future__ import annotations
-
 from ..problem.problem import Problem
 from .entry import bench, sweep, sweep_results
 from .result import Result

@@ -1,7 +1,5 @@
 """Whether what a kernel wrote is right: compared with float64, and if it is not, where."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

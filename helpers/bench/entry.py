@@ -11,8 +11,6 @@ arguments by name, and what the arrays should hold afterwards. `sweep` runs the 
 the other and gives plain data.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The ladder so far, as bars: recorded times of a named GPU, and beside them those of this one."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from typing import Any
 

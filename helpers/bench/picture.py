@@ -5,8 +5,6 @@ that are left at each level of a reduction, the sectors of a warp's global acces
 warp's shared accesses. All are as large, so that nothing on the page moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

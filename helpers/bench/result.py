@@ -1,7 +1,5 @@
 """What a bench finds out: of each kernel and of a setting as a whole, as plain data too."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

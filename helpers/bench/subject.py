@@ -1,7 +1,5 @@
 """What a bench turns: the controls that a kernel's file declares, and the problems they lead to."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

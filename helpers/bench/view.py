@@ -1,7 +1,5 @@
 """The bench as a notebook shows it: controls, a result that is never out of date, earlier runs."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import anywidget

@@ -1,7 +1,5 @@
 """One run of a bench: compile, check, count, time; in stages, so that it can be dropped between."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

@@ -4,8 +4,6 @@ A chapter's module has what it needs of `RUNGS`, for the ladder, from the lowest
 `EXERCISES`, in the order of the notebook. Which pictures a bench shows stands in its rung.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from importlib import import_module

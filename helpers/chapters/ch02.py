@@ -1,7 +1,5 @@
 """Chapter 02, the naive kernels: its rung and exercises."""
 
-from __future__ import annotations
-
 from ..exercises.spec import Exercise
 from ..problem.fp32 import NAIVE_SOFTMAX, rows_first, steps
 from ..problem.three_kernels import ThreeKernels

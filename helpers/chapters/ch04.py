@@ -1,7 +1,5 @@
 """Chapter 04, the reduction: its rung and exercises."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal

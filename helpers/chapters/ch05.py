@@ -1,7 +1,5 @@
 """Chapter 05, coarser threads: its rung and exercises."""
 
-from __future__ import annotations
-
 from ..exercises.spec import Exercise, Goal
 from ..problem.fp32 import REDUCTION, rows_first, steps
 from ..problem.three_kernels import ThreeKernels

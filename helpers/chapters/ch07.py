@@ -1,7 +1,5 @@
 """Chapter 07, bank conflicts: its rungs and exercises."""
 
-from __future__ import annotations
-
 from ..exercises.spec import Case, Exercise, Goal
 from ..problem.attention import cdiv
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps

@@ -1,7 +1,5 @@
 """Chapter 08, FlashAttention: its rung and exercises."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal

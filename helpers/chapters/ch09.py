@@ -1,7 +1,5 @@
 """Chapter 09, swizzles: its rung and exercises."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..exercises.spec import Case, Exercise

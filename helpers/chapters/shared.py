@@ -1,7 +1,5 @@
 """What exercises of several chapters are made of: inputs, results, launches, goals."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -8,8 +8,6 @@
 A solution is in `kernels/exercises/`; the lines that a student has to write end in `//!` there.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from . import magic

@@ -1,7 +1,5 @@
 """Reading an answer: from a text or a file to a kernel that fits the exercise, or a sentence."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

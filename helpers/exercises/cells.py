@@ -4,8 +4,6 @@ python -m helpers.exercises.cells notebooks/03_tiling.ipynb    puts them in, or 
 date, before the chapter's last heading
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """A check, step by step: compiles, right, no race, goals, and on a GPU the time."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

@@ -1,7 +1,5 @@
 """Goals: what a counter comes to, and what it may come to."""
 
-from __future__ import annotations
-
 from ..kernels.source import KernelError
 from ..simulator.errors import SimulatorError
 from .answer import changed_course

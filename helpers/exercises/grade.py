@@ -7,8 +7,6 @@ files named as exercises are; or files alone, such as `ann_03_tiling.ipynb` and 
 What a notebook's other cells hold is never run. Each answer is checked in a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -4,8 +4,6 @@ The file is `my_kernels/NAME.cu` beside the notebook, and its first line is the 
 comment: so the numbers of the file's lines are those of the cell.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

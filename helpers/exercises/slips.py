@@ -1,7 +1,5 @@
 """Slips that compile, and what they look like in the text: clues for a wrong result."""
 
-from __future__ import annotations
-
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator

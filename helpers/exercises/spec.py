@@ -1,7 +1,5 @@
 """What an exercise is: its texts, the sizes it is tried at, what is right, and its goals."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

@@ -1,7 +1,5 @@
 """One trial of an exercise's kernel at one case: on the simulator, or on the GPU."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

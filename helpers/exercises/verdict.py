@@ -1,7 +1,5 @@
 """What a check says: its steps, and the student's lines that matter, as HTML and as text."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Says what a check is doing once it has taken more than a second."""
 
-from __future__ import annotations
-
 import sys
 import time
 

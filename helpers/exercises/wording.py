@@ -1,7 +1,5 @@
 """What a check says of a case, of an error, and of what is wrong."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

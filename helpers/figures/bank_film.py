@@ -1,7 +1,5 @@
 """Lanes of a warp into the 32 banks of shared memory, lane by lane: the picture of one access."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ as the busiest bank has different words. The rules are those of
 `helpers.simulator.observe.counters`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ with a caption as a `Frame` of the player, or as the picture under a notebook's 
 needs an `id`, so that many fit on a page. What figures are made of is in `helpers.figures.parts`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ An event is what a warp, or all threads of a block, did with one instruction; se
 `Report.accesses` for the records that it is made of.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import NamedTuple

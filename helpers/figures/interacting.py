@@ -4,8 +4,6 @@ It says the settings and shows what the function returned for them. A front end 
 not use it: there the live widget comes first.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from html import escape

@@ -6,8 +6,6 @@ at least), and as a fill on which the page's ink reads. A drawing names CSS vari
 them, and each name carries its light value for viewers that know no variables.
 """
 
-from __future__ import annotations
-
 import re
 
 # name: (on a light page, on a dark page)

@@ -5,8 +5,6 @@ where it lies, so that arrows can be led to it. What is special about a cell sho
 and by its border or a label, for those who cannot tell the colours apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A plane with two axes, for vectors and linear maps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

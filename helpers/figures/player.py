@@ -6,8 +6,6 @@
 Its controls and keys live in `player.js`, which also runs in a page of its own; see `player_page`.
 """
 
-from __future__ import annotations
-
 import base64
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping

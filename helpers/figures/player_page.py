@@ -1,7 +1,5 @@
 """Figures in a page of their own, which plays with no kernel and no network: the pieces for it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

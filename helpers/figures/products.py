@@ -1,7 +1,5 @@
 """Small runs of the products S = QKᵀ / √d that figures are drawn from, chapter by chapter."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -6,8 +6,6 @@ follow from it: what a thread stores in shared memory is what it loaded from glo
 before, or else the zero that stands for an element past the edge.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The sizes of a figure (a tile of 4 elements, a block of 4 threads) are below tho
 offers for use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What figures of tiled products are made of: matrices with a tile in them, and counts as bars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping
 from html import escape
 from typing import NamedTuple

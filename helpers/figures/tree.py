@@ -1,7 +1,5 @@
 """One frame of a reduction: the row, a box for each thread, and the tree in shared memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A short table of facts that prints as text and shows as HTML in a notebook."""
 
-from __future__ import annotations
-
 from ..show import Shows, render
 
 

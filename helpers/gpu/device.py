@@ -8,8 +8,6 @@ driver that is broken or too old) is named in one sentence on stderr, and the si
 kernels.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.util

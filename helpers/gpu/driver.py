@@ -1,7 +1,5 @@
 """The NVIDIA driver of this machine, asked without CuPy."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import importlib.util

@@ -4,8 +4,6 @@ A cell that was written for CuPy then runs as it is. Libraries that look whether
 to find that it is not: the stand-in is for what the reader writes.
 """
 
-from __future__ import annotations
-
 import importlib.machinery
 import sys
 from importlib.abc import Loader, MetaPathFinder

@@ -9,8 +9,6 @@ it, whoever made it. Who wants it stands in a queue, so that a long series of ti
 between two of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -6,8 +6,6 @@
 The file's own `#define`s are its parameters; `Launch` is one launch of it.
 """
 
-from __future__ import annotations
-
 from .kernel import KERNELS, Kernel, load_kernel
 from .launches import Launch
 from .source import CannotRun, KernelError, Parameter

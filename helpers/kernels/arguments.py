@@ -1,7 +1,5 @@
 """What a launch passes, checked against the kernel's signature and the limits of a GPU."""
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a caller asks for: a kernel file, one of its kernels, values of its parameters."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import os

@@ -1,7 +1,5 @@
 """What a .cu file says about itself: its includes, its kernels and its parameters."""
 
-from __future__ import annotations
-
 import bisect
 import codecs
 import hashlib

@@ -1,7 +1,5 @@
 """Charts by matplotlib, as SVG that takes its colours from the page: times in lines and in bars."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping

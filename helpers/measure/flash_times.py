@@ -4,8 +4,6 @@ A user would call PyTorch instead, so its FlashAttention-2 and cuDNN back ends a
 rounds where PyTorch and a GPU are there.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Times of the ladder so far, rung by rung: of attention as a whole, or of one of its kernels."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Nsight Compute's command line: where it is, what it is asked, and what it answers."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

@@ -8,8 +8,6 @@ process of its own. Where there is no GPU, no Nsight Compute or no permission to
 sentence says so, and what was recorded of the kernel on a named GPU stands in.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Small tables that show as HTML in a notebook and print as text, bytes and times in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ..show import Shows, render

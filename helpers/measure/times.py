@@ -1,7 +1,5 @@
 """One table for all times: those of this machine's GPU, and beside them those of a named one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

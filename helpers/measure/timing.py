@@ -4,8 +4,6 @@ A simulated run has no milliseconds and is never timed. Of several processes tha
 each waits for its turn.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time

@@ -1,7 +1,5 @@
 """The bracket that is left open, or closes nothing: what many errors of a compiler come from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from helpers.simulator.compile.source_text import mask

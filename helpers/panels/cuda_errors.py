@@ -1,7 +1,5 @@
 """CUDA's own errors, which only a real GPU gives: what each means and what to do."""
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Where and how a result differs from what it should be, in words that lead to the fault."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """`panel_of`: an error of the simulator, of `load_kernel` or of CuPy as one panel."""
 
-from __future__ import annotations
-
 import difflib
 import linecache
 import re

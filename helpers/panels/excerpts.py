@@ -1,7 +1,5 @@
 """The lines of a source that a message is about, marked, with a few around them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from helpers.kernels.listing import Listing, listing

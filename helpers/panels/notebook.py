@@ -5,8 +5,6 @@ gives it to those of this project and to CuPy's. The exception stays what it is:
 fails, for nbclient too, with the whole message.
 """
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from types import ModuleType

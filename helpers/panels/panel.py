@@ -1,7 +1,5 @@
 """A panel: what went wrong (or right), where, and what to do, for a notebook or a terminal."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 

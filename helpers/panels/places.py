@@ -1,7 +1,5 @@
 """Which elements are wrong, in words: one row, the last tile, every k-th column, scattered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What wrong elements hold, in words: NaN, zeros, the transpose, a factor too much."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Attention for one head: inputs, the float64 reference, and the error of a result."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ tokens = head.tokenize("Attention is all you need")
 E = head.embeddings(tokens)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

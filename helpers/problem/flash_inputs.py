@@ -1,7 +1,5 @@
 """Inputs for FlashAttention, the float64 reference, bf16 without a NumPy type for it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .attention import exponentials, normal, on_host

@@ -4,8 +4,6 @@ A rung is three kernels, often out of two files, and how each is launched. The p
 that the files declare. The rungs themselves stand in `helpers.chapters`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import MappingProxyType
 

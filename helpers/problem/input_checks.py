@@ -1,7 +1,5 @@
 """Whether Q, K and V are what the kernels of a rung take, in one sentence if they are not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What arrays are filled with before a kernel runs, so that what it does not write is seen."""
 
-from __future__ import annotations
-
 import numpy as np
 
 UNSIGNED = 0xA5

@@ -1,7 +1,5 @@
 """What a rung of the ladder is, and what every kind of them can do."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from abc import ABC, abstractmethod

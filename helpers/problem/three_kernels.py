@@ -1,7 +1,5 @@
 """The kind of rung that chapters 02 to 07 climb: one head in fp32 by three kernels."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks what a launch is given: the grid, the block, and every argument."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

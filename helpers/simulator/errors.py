@@ -1,7 +1,5 @@
 """What stops a launch: the simulator's one exception type, and an interrupt."""
 
-from __future__ import annotations
-
 
 class Headlined:
     """An exception whose message says all that its reader needs; to inherit from first.

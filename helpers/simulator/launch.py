@@ -1,7 +1,5 @@
 """launch(): checks what it is given, compiles, runs every batch, and returns the report."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

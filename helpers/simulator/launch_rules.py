@@ -4,8 +4,6 @@ Each check raises the error that it is given, made from one sentence: the simula
 `load_kernel`'s kernels tell the same faults in the same words, each with its own type.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ The one table (CUDA C++ Programming Guide, "Compute Capabilities"): the checks o
 stand-in for CuPy and the figures all read it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 LANES = 32  # threads of a warp

@@ -1,7 +1,5 @@
 """Checks the settings of a launch: shared memory, schedule, limits."""
 
-from __future__ import annotations
-
 import functools
 import os
 

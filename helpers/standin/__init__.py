@@ -6,8 +6,6 @@ distributions but not its streams. Where a GPU answers, `helpers.cp` is CuPy its
 this is loaded.
 """
 
-from __future__ import annotations
-
 import builtins as _builtins
 import sys as _sys
 

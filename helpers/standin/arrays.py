@@ -6,8 +6,6 @@ on a GPU: a device array and a NumPy array do not mix, an element or a sum is ag
 is an error for a CuPy array and a view of a device array here.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

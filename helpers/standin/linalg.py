@@ -1,7 +1,5 @@
 """`cp.linalg`: what a check of a kernel's result needs."""
 
-from __future__ import annotations
-
 import numpy as _np
 
 from . import missing

@@ -1,7 +1,5 @@
 """CuPy's memory pools, of which only the freeing matters to a notebook."""
 
-from __future__ import annotations
-
 from . import missing
 
 

@@ -1,7 +1,5 @@
 """What the stand-in says about a name of CuPy's that it does not have."""
 
-from __future__ import annotations
-
 import difflib
 import tomllib
 from collections.abc import Iterable

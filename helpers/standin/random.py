@@ -3,8 +3,6 @@
 The same seed gives other numbers than CuPy's does, so a check must not rest on them.
 """
 
-from __future__ import annotations
-
 import numpy as _np
 
 from . import missing

@@ -1,7 +1,5 @@
 """`RawKernel` and `RawModule` on the simulator, called as CuPy's are."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ The simulated device has the limits of an H200, as read there through CuPy 14.2;
 host's.
 """
 
-from __future__ import annotations
-
 import os
 
 from ..simulator.limits import CAPABILITY, LANES, SIMULATED

@@ -1,7 +1,5 @@
 """`cp.testing`: NumPy's assertions, which take device arrays and NumPy arrays alike here."""
 
-from __future__ import annotations
-
 import numpy as _np
 
 from . import missing

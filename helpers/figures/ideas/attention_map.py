@@ -1,7 +1,5 @@
 """An attention map: who looks at whom, as a matrix of weights and as links between the tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Both pictures are laid out here; `dot_product.js` only moves what depends on k.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

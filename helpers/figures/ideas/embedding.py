@@ -1,7 +1,5 @@
 """From a sentence to the matrix X: tokens, their ids, and the rows of the table that these pick."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

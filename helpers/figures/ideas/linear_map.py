@@ -1,7 +1,5 @@
 """What a projection such as W_Q does to the plane: before, on the way, after, and both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

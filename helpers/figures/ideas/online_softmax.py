@@ -4,8 +4,6 @@ Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), with
 in "FlashAttention" (2022): what was added up under an older maximum shrinks by exp(old - new).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why scores are divided by √d: products of random vectors spread as √d, and softmax saturates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

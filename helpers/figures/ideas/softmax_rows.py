@@ -1,7 +1,5 @@
 """Safe softmax of the scores, row by row: maximum, exponentials, sum, weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """O = P·V, row by row: each output is a weighted mean of the rows of V."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

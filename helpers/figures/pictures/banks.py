@@ -1,7 +1,5 @@
 """Lanes of a warp into the 32 banks of shared memory, lane by lane, from the trace of an access."""
 
-from __future__ import annotations
-
 from helpers.simulator.observe.report import Report
 
 from ..bank_film import bank_frames

@@ -5,8 +5,6 @@ A lane that moves 16 bytes touches four neighbouring banks, always the same four
 in a phase; chunks of one phase in one 16-byte bank take turns.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from helpers.kernels.kernel import Kernel, load_kernel

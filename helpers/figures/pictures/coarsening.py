@@ -4,8 +4,6 @@ Both sides are read from the traces of the two kernels and advance by tile produ
 step both have done the same work.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..canvas import LARGE, Canvas, Frame, counted

@@ -1,7 +1,5 @@
 """What a warp touches with one instruction: its lanes, the elements, the 32-byte sectors."""
 
-from __future__ import annotations
-
 from helpers.simulator.observe.report import Report
 
 from ..canvas import Canvas, counted, literal

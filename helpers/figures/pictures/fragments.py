@@ -4,8 +4,6 @@ The layout is the simulator's own, which multiplies by it; see PTX ISA, "Matrix 
 mma.m16n8k16 with floating point type".
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much memory attention takes, as a chart."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """How many multiprocessors a launch can keep busy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

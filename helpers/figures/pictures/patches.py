@@ -1,7 +1,5 @@
 """A thread's patch of S in `07_register_blocked.cu`, from the trace: what it reads and serves."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..canvas import LARGE, Canvas, Frame

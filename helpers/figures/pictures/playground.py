@@ -6,8 +6,6 @@ The expression is compiled into a kernel of one warp, run on the simulator and t
 is one expression of `lane` without side effects; everything else is refused in one sentence.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from typing import NamedTuple

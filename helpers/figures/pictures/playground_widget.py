@@ -1,7 +1,5 @@
 """The bank playground in a notebook: an index to type, its width, and the figure that follows."""
 
-from __future__ import annotations
-
 import asyncio
 from html import escape
 

@@ -4,8 +4,6 @@ A trace says who touched what and in which order; what the kernel does with the 
 first, then a sum of exponentials) is known, and the values follow.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

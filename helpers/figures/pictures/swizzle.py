@@ -4,8 +4,6 @@ Rows go in, columns come out. A place of a row stands for a bank: 4 places for f
 of 16 bytes for all the banks there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which thread writes which element: the map of a 1-D grid, and of a matrix under a 2-D grid."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from helpers.simulator.observe.report import AccessRecord, Report

@@ -1,7 +1,5 @@
 """S = QKᵀ / √d through tiles in shared memory, step by step, from the trace of `03_tiled.cu`."""
 
-from __future__ import annotations
-
 from helpers.problem.attention import cdiv
 
 from ..canvas import LARGE, NORMAL, Canvas, Frame, bracketed, counted

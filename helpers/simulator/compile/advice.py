@@ -1,7 +1,5 @@
 """What to write in place of what NVRTC does not compile."""
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib

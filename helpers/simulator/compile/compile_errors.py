@@ -1,7 +1,5 @@
 """What NVRTC's log says, as one sentence with the offending line and a way out."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

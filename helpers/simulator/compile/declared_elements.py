@@ -1,7 +1,5 @@
 """How the source declares an array of a module: what its elements are."""
 
-from __future__ import annotations
-
 import re
 
 SIZES = {

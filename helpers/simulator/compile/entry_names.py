@@ -1,7 +1,5 @@
 """Names of kernels: what C++ mangling (Itanium C++ ABI, section 5.1) makes of them, and back."""
 
-from __future__ import annotations
-
 import difflib
 import re
 

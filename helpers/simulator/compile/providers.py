@@ -1,7 +1,5 @@
 """Where PTX comes from: NVRTC, or a folder of PTX made earlier where no compiler runs."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

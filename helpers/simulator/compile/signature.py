@@ -1,7 +1,5 @@
 """A kernel's C signature, read from its source so that arguments can be checked against it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """CUDA C source as text: what is comment or string, where it includes, whose line a line is."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

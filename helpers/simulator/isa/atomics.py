@@ -9,8 +9,6 @@ with their sign, in shared memory it does not; a NaN result is 0x7fffffff (f16, 
 in f64 a NaN's bits are passed on (here as NumPy does).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

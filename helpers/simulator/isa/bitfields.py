@@ -1,8 +1,6 @@
 """Counting, finding, extracting and inserting bits, and the dot products of bytes (PTX ISA 9.0,
 "Integer Arithmetic Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .instruction_types import TYPES, WORDS, Operation, form, signature, uniform, width

@@ -1,8 +1,6 @@
 """Logic, shifts and byte permutation (PTX ISA 9.0, "Logic and Shift Instructions", and `prmt` and
 `mov` of "Data Movement and Conversion Instructions")."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

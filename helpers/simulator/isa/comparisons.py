@@ -1,8 +1,6 @@
 """Comparison and selection (PTX ISA 9.0, "Comparison and Selection Instructions" and "Half
 Precision Comparison Instructions")."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conversions between types (PTX ISA 9.0, "Data Movement and Conversion Instructions: cvt")."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 """Conversions with packed or unusual results (PTX ISA 9.0, "cvt", "cvt.pack", "Alternate
 Floating-Point Data Formats"): f16x2, bf16x2, tf32, and pairs of 8-bit floats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """f32 arithmetic in the rounding modes rz, rm and rp (PTX ISA 9.0, "Rounding Modifiers")."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

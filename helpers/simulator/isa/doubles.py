@@ -4,8 +4,6 @@ NumPy has no fused multiply-add. It is built from error-free transformations, wh
 and addend to be moderate; an element outside that range is computed with exact rationals.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

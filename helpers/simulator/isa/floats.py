@@ -8,8 +8,6 @@ and looks, with one or two cheap passes, whether anything needs repair. `argmin`
 the looking: they are NumPy's cheapest reductions, and both stop at a NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ PTX ISA 9.0, "Floating Point Instructions": `abs`, `neg`, `min`, `max`, `copysig
 float64 and rounded, closer than the hardware's own error of a few units in the last place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ result is 0x7fff (seen on an H200). A packed register is worked on as its two ha
 axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ compute with infinities and NaNs on purpose, and switching the state inside each
 cost more than the arithmetic of a small array.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable

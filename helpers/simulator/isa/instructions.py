@@ -5,8 +5,6 @@ semantics are those of the PTX ISA manual, version 9.0, and where the manual lea
 an H200 was seen to do.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Integer arithmetic (PTX ISA 9.0, "Integer Arithmetic Instructions" and "Extended-Precision
 Integer Arithmetic Instructions"). Everything wraps around; division truncates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -8,8 +8,6 @@ parity of the phase. A phase is complete when neither arrivals nor bytes are mis
 begins at once, with as many arrivals expected.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 MOST = (1 << 20) - 1  # arrivals, and bytes

@@ -7,8 +7,6 @@ value would (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounde
 algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ selectors and masks that may follow a register's name are not part of an instruc
 they are not modelled. All arithmetic is exact in int64 and then cut, or clamped with `.sat`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The steps of instructions that touch memory: ld, st, atom, red, cp.async."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import SimulatorError

@@ -1,7 +1,5 @@
 """What runs: a function's steps (Code), one activation of it, threads in it (Group)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..ptx.program import Graph, ends_block, suspends

@@ -1,7 +1,5 @@
 """What ends a block: branches, calls, returns, barriers; and the faults of control flow."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import SimulatorError

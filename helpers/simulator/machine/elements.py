@@ -5,8 +5,6 @@ read the same word cost one look-up. Inactive threads may hold any address; only
 out of bounds does it matter who was active.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..ptx.syntax import Instruction

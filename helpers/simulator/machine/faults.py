@@ -1,7 +1,5 @@
 """Turns an access that went wrong into one sentence: who, where, what and how to mend it."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -6,8 +6,6 @@ Grid and block axes of extent 1 are left out. Work that the threads share is the
 is where most of the simulator's speed comes from.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..limits import LANES, MULTIPROCESSORS

@@ -7,8 +7,6 @@ left take four, then those with two or three left take two, and at the end those
 A loop that will not end is seen before the budget of instructions is spent.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ threads that diverged come together where their paths do. A group with mask None
 the batch: that is the fast path, and most kernels never leave it for long.
 """
 
-from __future__ import annotations
-
 import traceback
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ array, and an index that runs off an array can never land in another one. A poin
 finds in memory leads to the array there, if it lives. Kernels read and write in place.
 """
 
-from __future__ import annotations
-
 import heapq
 import weakref
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A getter is called as get(S, R) with the batch S and the register file R of the running frame.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

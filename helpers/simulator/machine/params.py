@@ -1,7 +1,5 @@
 """ld.param and st.param: a kernel's parameters, and the arguments and results of calls."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..ptx.syntax import Instruction, Mem, items_of

@@ -1,7 +1,5 @@
 """Calls that the simulator answers itself: printf (its formats: ISO C 7.21.6.1) and assert."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

@@ -7,8 +7,6 @@ counters stepped by what stays the same, and sums; no round reads or writes what
 all threads are known to go round once more. What is counted is the same; the trace is given up.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import struct

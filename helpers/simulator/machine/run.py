@@ -1,7 +1,5 @@
 """One launch: its code, its memory, its parameters."""
 
-from __future__ import annotations
-
 import sys
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ Pure instructions come from the table in `instructions`; memory instructions are
 instructions that look across a warp in `warps`, those on matrices in `matrix`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..isa.instructions import operation

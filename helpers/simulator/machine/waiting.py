@@ -1,7 +1,5 @@
 """Threads that wait at barriers, and who may go on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

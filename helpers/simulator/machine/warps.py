@@ -5,8 +5,6 @@ They work on arrays of shape (blocks…, warps, 32), see `Layout.lanes`. PTX ISA
 Those that move and multiply matrices are in `matrix`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..limits import LANES

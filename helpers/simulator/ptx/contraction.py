@@ -8,8 +8,6 @@ both operands of a sum are such products, the one that is read less often is joi
 first; the other one is then rounded.
 """
 
-from __future__ import annotations
-
 from ..isa.instructions import operation
 from .program import destination_count, reads_and_writes
 from .syntax import Function, Instruction, Reg

@@ -6,8 +6,6 @@ the machine, so widening is no obstacle. Alignment is a matter of low bits that 
 the program does; ptxas does not look through a subtraction.
 """
 
-from __future__ import annotations
-
 from .program import destination_count
 from .syntax import Function, Imm, Instruction, Mem, Reg, Sym, Vec, items_of
 

@@ -5,8 +5,6 @@ also behind every instruction at which threads may have to wait for others (barr
 elsewhere (calls), so that a waiting thread always stands at the start of a block.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator

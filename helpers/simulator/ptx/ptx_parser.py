@@ -1,7 +1,5 @@
 """Parses a PTX file: its functions, its variables, and where its lines come from."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The small change of PTX's syntax: literals, operand lists, matching braces."""
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -4,8 +4,6 @@ A shared load in front of a branch, of which only the way that falls through mak
 there: warps that jump never issue it. Nothing that could change the word may stand between.
 """
 
-from __future__ import annotations
-
 from .program import build, reads_and_writes
 from .syntax import Function, Instruction, Reg
 

@@ -5,8 +5,6 @@ table of `instructions` and in `steps`. The grammar is chapter 4 ("Syntax") and 
 Types, and Variables") of the PTX ISA manual, as far as NVRTC and inline assembly use it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

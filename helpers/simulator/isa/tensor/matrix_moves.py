@@ -4,8 +4,6 @@ Pure functions on NumPy arrays whose last axis is the 32 lanes of a warp; leadin
 PTX ISA 9.0: "ldmatrix", "stmatrix", "movmatrix".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -14,8 +14,6 @@ C, D         two elements a row (j)      row 8 i + g,  column 2 t + j
 j is the element in the register. The exception, m8n8k4 with f16 factors, is in `quad_pairs`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

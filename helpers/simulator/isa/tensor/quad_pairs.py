@@ -7,8 +7,6 @@ as read off the machine code: products added in the order of k, and C added to t
 float16 result, C plus the first two products plus the last two, rounded once more at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

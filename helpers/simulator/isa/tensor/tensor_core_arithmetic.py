@@ -25,8 +25,6 @@ Matrices stand here with the warps (or any other batch) along the last axis, A a
 as (k, n, warps), C and D as (m, n, warps): every step is then one pass over contiguous memory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

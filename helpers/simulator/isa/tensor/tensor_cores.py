@@ -6,8 +6,6 @@ broadcast. Who holds which element is in `mma_fragments`, what the tensor core c
 assembler turns into float16 instructions; `_multiply_bytes` does the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -12,8 +12,6 @@ transposed, B^T A^T, so that there 8 o + g is a column of an accumulator and not
 Float16 factors repeat their registers until there are eight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache

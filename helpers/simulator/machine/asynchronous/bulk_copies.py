@@ -5,8 +5,6 @@ are there at once; the sanitizer says who does not wait for them. The machinery 
 not that of loads and stores, whose counters they leave alone.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

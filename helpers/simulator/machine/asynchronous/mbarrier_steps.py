@@ -5,8 +5,6 @@ holds is in `mbarrier_words`. A `try_wait` suspends its threads until the phase 
 time limit runs out where nothing else can go on (see `waiting`). A `test_wait` only looks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...isa import mbarrier_words as words

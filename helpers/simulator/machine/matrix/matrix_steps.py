@@ -1,7 +1,5 @@
 """The steps of ldmatrix, stmatrix, movmatrix and mma: PTX ISA, "Warp-level matrix instructions"."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

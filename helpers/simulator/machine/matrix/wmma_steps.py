@@ -6,8 +6,6 @@ instruction can, and otherwise by ordinary loads of each lane's elements; 16-bit
 not lie side by side are fetched as they lie and turned in registers. Counters follow from that.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
