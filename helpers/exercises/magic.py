@@ -29,16 +29,14 @@ class Written(Shows):
 
     def __init__(self, path: Path, kernels: tuple[str, ...], then: str):
         self.path, self.kernels, self._then = path, kernels, then
-
-    def _said(self) -> str:
-        names = " and ".join(self.kernels)
-        return f"{ANSWERS}/{self.path.name} is written, and {names} in it compiles."
+        names = " and ".join(kernels)
+        self._said = f"{ANSWERS}/{path.name} is written, and {names} in it compiles."
 
     def html(self):
-        return render("written.html", said=self._said(), then=self._then)
+        return render("written.html", said=self._said, then=self._then)
 
     def __repr__(self) -> str:
-        return f"{self._said()} {'Next: ' + self._then if self._then else ''}".rstrip()
+        return f"{self._said} Next: {self._then}"
 
 
 def cell_text(line: str, body: str) -> str:
@@ -112,14 +110,9 @@ def kernel_magic(line: str, cell: str):
             load_kernel(path, name).ptx()
     except (KernelError, SimulatorError) as error:
         return panel_of(error)
-    return Written(path, names, _next(path))
-
-
-def _next(path: Path) -> str:
-    """What to run next."""
-    if (KERNELS / "exercises" / path.name).is_file():
-        return f'check("{path.stem}")'
-    return f'load_kernel("{ANSWERS}/{path.name}")'
+    answers = (KERNELS / "exercises" / path.name).is_file()
+    then = f'check("{path.stem}")' if answers else f'load_kernel("{ANSWERS}/{path.name}")'
+    return Written(path, names, then)
 
 
 def register() -> None:

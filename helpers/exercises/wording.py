@@ -8,8 +8,6 @@ from ..panels.numbers import short
 from .answer import ANSWERS
 from .spec import Case, Exercise
 
-_FRESH = 60  # seconds for which a student knows what the file holds
-
 
 def first_line(error: Exception) -> str:
     """The first line of an error's message, or its name."""
@@ -36,12 +34,11 @@ def age(exercise: Exercise) -> str:
     """How old the student's file is, if it is not fresh: the cell may have been edited since."""
     path = Path(ANSWERS) / exercise.file.name
     try:
-        seconds = time.time() - path.stat().st_mtime
+        minutes = int((time.time() - path.stat().st_mtime) // 60)
     except OSError:
         return ""
-    if seconds < _FRESH:
+    if minutes < 1:  # a student knows what the file holds
         return ""
-    minutes = int(seconds // 60)
     ago = "a minute" if minutes == 1 else f"{minutes} minutes"
     if minutes >= 120:
         ago = f"{minutes // 60} hours" if minutes < 2880 else f"{minutes // 1440} days"

@@ -106,19 +106,15 @@ def expand_includes(path: Path, folders: list[Path]) -> str:
     Raises:
         KernelError: if a quoted file is missing or a file includes itself.
     """
-    return _Expansion(path, folders).text()
+    return _Expansion(path, folders).expand(path, path.name, [], surely=True)
 
 
 class _Expansion:
     def __init__(self, path: Path, folders: list[Path]):
-        self.path = path
-        self.folders = folders
+        self.path, self.folders = path, folders
         self.done: set[Path] = set()
 
-    def text(self) -> str:
-        return self._expand(self.path, self.path.name, [], surely=True)
-
-    def _expand(self, path: Path, name: str, outer: list[tuple[Path, str]], surely: bool) -> str:
+    def expand(self, path: Path, name: str, outer: list[tuple[Path, str]], surely: bool) -> str:
         """Expand `path`; `surely` says that no `#if` around it can leave it out."""
         source = read(path)
         source = _PRAGMA_ONCE.sub("", source) if outer else source
@@ -143,7 +139,7 @@ class _Expansion:
             rest = len(source) if rest < 0 else rest
             pieces.append(source[at : include.start])
             if target not in self.done:
-                body = self._expand(target, target_name, stack, inside)
+                body = self.expand(target, target_name, stack, inside)
                 if inside:
                     self.done.add(target)
                 else:
@@ -177,10 +173,8 @@ def _shown(file: Path, folder: Path) -> str:
 
 def _depth(masked: str, position: int) -> int:
     """How many `#if` are open at `position`."""
-    depth = 0
-    for found in _CONDITIONAL.finditer(masked, 0, position):
-        depth += -1 if found[1] == "endif" else 1
-    return depth
+    found = _CONDITIONAL.finditer(masked, 0, position)
+    return sum(-1 if one[1] == "endif" else 1 for one in found)
 
 
 def parameters(source: str, file: str) -> dict[str, Parameter]:

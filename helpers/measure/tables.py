@@ -26,10 +26,8 @@ class Table(Shows):
         self.note = note
         for row in self.rows:
             if len(row) != len(self.headings):
-                raise ValueError(
-                    f"A row has {len(row)} values and there are {len(self.headings)} headings: "
-                    f"{row}"
-                )
+                counts = f"{len(row)} values and there are {len(self.headings)} headings"
+                raise ValueError(f"A row has {counts}: {row}")
 
     def _left(self, column: int) -> bool:
         values = [row[column] for row in self.rows]

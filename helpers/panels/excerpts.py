@@ -5,20 +5,16 @@ from collections.abc import Collection
 from helpers.kernels.listing import Listing, listing
 from helpers.simulator.compile.source_text import numbered_lines
 
-AROUND = 2
+AROUND = 2  # lines shown before and after each
 
 
-def excerpt(
-    code: str, file: str, lines: Collection[int], detail: str = "", around: int = AROUND
-) -> Listing | None:
+def excerpt(code: str, file: str, lines: Collection[int]) -> Listing | None:
     """A listing of `lines` of a file, each with a few lines before and after it.
 
     Args:
         code: the source as the compiler got it; `#line` directives in it are followed.
         file: the file whose lines are meant.
         lines: numbers of the lines to mark; those that the file does not have are left out.
-        detail: what stands beside the file's name.
-        around: how many lines before and after each.
     """
     texts = {
         number: text
@@ -35,13 +31,12 @@ def excerpt(
         {
             number
             for line in marked
-            for number in range(max(1, line - around), min(last, line + around) + 1)
+            for number in range(max(1, line - AROUND), min(last, line + AROUND) + 1)
         }
     )
     while len(wanted) > len(marked) and not texts.get(wanted[-1], "").strip():
         wanted.pop()
     while wanted[0] not in marked and not texts.get(wanted[0], "").strip():
         wanted.pop(0)
-    whole = listing(source, wanted[0], wanted[-1], title=file, detail=detail, marked=marked)
-    kept = tuple(line for line in whole.lines if line.number in set(wanted))
-    return Listing(file, detail, (), kept)
+    whole = listing(source, wanted[0], wanted[-1], title=file, marked=marked)
+    return Listing(file, "", (), tuple(line for line in whole.lines if line.number in set(wanted)))

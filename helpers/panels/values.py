@@ -49,7 +49,10 @@ def value(got, want, wrong, unwritten, limit: float, tile: Sequence[int] | None)
         return Found("unmasked", "each of them should be −∞ and is a finite number")
     if count == 1 or not np.isfinite(want).all():
         return None
-    near = _near(limit)
+
+    def near(a: np.ndarray, b: np.ndarray) -> bool:
+        return bool((np.abs(a - b) <= limit).all())
+
     return (
         _transposed(got, want, near)
         or _transposed_tiles(got, want, near, tile)
@@ -58,13 +61,6 @@ def value(got, want, wrong, unwritten, limit: float, tile: Sequence[int] | None)
         or _factor_of_lines(got, want, wrong, limit)
         or _offset(bad, want[wrong], limit)
     )
-
-
-def _near(limit: float):
-    def near(a: np.ndarray, b: np.ndarray) -> bool:
-        return bool((np.abs(a - b) <= limit).all())
-
-    return near
 
 
 def _transposed(got, want, near) -> Found | None:
@@ -85,10 +81,7 @@ def _transposed_tiles(got, want, near, tile) -> Found | None:
     if got.ndim < 2:
         return None
     height, width = got.shape[-2:]
-    if tile is not None:
-        edges = [tile[-1]] if tile[-1] == tile[-2] else []
-    else:
-        edges = _TILES
+    edges = _TILES if tile is None else [tile[-1]] if tile[-1] == tile[-2] else []
     for edge in edges:
         down, across = height // edge, width // edge
         if edge < 2 or not down or not across:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..simulator.isa.halves import narrow_to_bf16
+from ..simulator.isa.rounding import widen_bf16
 from .attention import exponentials, normal, on_host
 
 # What the relative error of a right result stays under, by element: some units in the last place,
@@ -47,14 +49,12 @@ def flops(b: int, h: int, n: int, d: int) -> int:
 
 def to_bf16(x) -> np.ndarray:
     """The bits of float32 values rounded to bf16 (to nearest, ties to even), as uint16."""
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(x), np.uint32(0x7FFF), rounded).astype(np.uint16)
+    return narrow_to_bf16(np.ascontiguousarray(x, np.float32))
 
 
 def from_bf16(bits) -> np.ndarray:
     """float32 values of bits of bf16 in uint16."""
-    return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return widen_bf16(np.asarray(bits, np.uint16))
 
 
 def to_float(x) -> np.ndarray:

@@ -45,11 +45,9 @@ class Device:
     @property
     def attributes(self) -> dict[str, int]:
         """Limits of a launch, by CUDA's names without `cudaDevAttr`."""
-        return missing.Told(
-            runtime.ATTRIBUTES,
-            f"{{}} is not among the limits of the simulated device, which are "
-            f"{', '.join(runtime.ATTRIBUTES)}",
-        )
+        limits = ", ".join(runtime.ATTRIBUTES)
+        said = f"{{}} is not among the limits of the simulated device, which are {limits}"
+        return missing.Told(runtime.ATTRIBUTES, said)
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -96,15 +94,8 @@ class Stream:
     ptr = 0
     device_id = 0
 
-    def __init__(
-        self,
-        null: bool = False,
-        non_blocking: bool = False,
-        ptds: bool = False,
-        priority: int | None = None,
-    ):
-        self.null, self.non_blocking = null, non_blocking
-        self.priority = 0 if priority is None else priority
+    def __init__(self, null=False, non_blocking=False, ptds=False, priority: int | None = None):
+        self.null, self.non_blocking, self.priority = null, non_blocking, priority or 0
 
     def use(self) -> Stream:
         """Make it the current stream."""
@@ -153,9 +144,7 @@ def get_current_stream(device_id: int = -1) -> Stream:
 class Event:
     """A mark in a stream."""
 
-    def __init__(
-        self, block: bool = False, disable_timing: bool = False, interprocess: bool = False
-    ):
+    def __init__(self, block=False, disable_timing=False, interprocess=False):
         pass
 
     def record(self, stream: Stream | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 
 import numpy as np
 
@@ -30,6 +31,16 @@ class Memory:
 
     def __getattr__(self, name):
         raise missing.unknown("x.data.mem", name, dir(type(self)))
+
+
+def _at_once(copy):
+    """`copy` with the argument for a stream that CuPy has; it is complete on return here."""
+
+    @functools.wraps(copy)
+    def call(self, what, size: int, stream=None) -> None:
+        copy(self, what, size)
+
+    return call
 
 
 class MemoryPointer:
@@ -80,33 +91,18 @@ class MemoryPointer:
 
     def copy_from(self, mem, size: int) -> None:
         """Fill `size` bytes from a place of the device or of the host."""
-        (self.copy_from_device if isinstance(mem, MemoryPointer) else self.copy_from_host)(
-            mem, size
-        )
+        on_device = isinstance(mem, MemoryPointer)
+        (self.copy_from_device if on_device else self.copy_from_host)(mem, size)
 
     def memset(self, value: int, size: int) -> None:
         """Set `size` bytes to `value`."""
         self._bytes(size)[:] = value & 0xFF
 
-    def copy_from_host_async(self, mem, size: int, stream=None) -> None:
-        """`copy_from_host`: every copy is complete on return here."""
-        self.copy_from_host(mem, size)
-
-    def copy_to_host_async(self, mem, size: int, stream=None) -> None:
-        """`copy_to_host`."""
-        self.copy_to_host(mem, size)
-
-    def copy_from_device_async(self, src: MemoryPointer, size: int, stream=None) -> None:
-        """`copy_from_device`."""
-        self.copy_from_device(src, size)
-
-    def copy_from_async(self, mem, size: int, stream=None) -> None:
-        """`copy_from`."""
-        self.copy_from(mem, size)
-
-    def memset_async(self, value: int, size: int, stream=None) -> None:
-        """`memset`."""
-        self.memset(value, size)
+    copy_from_host_async = _at_once(copy_from_host)
+    copy_to_host_async = _at_once(copy_to_host)
+    copy_from_device_async = _at_once(copy_from_device)
+    copy_from_async = _at_once(copy_from)
+    memset_async = _at_once(memset)
 
     def _bytes(self, size: int) -> np.ndarray:
         room = self.buffer.nbytes - self.offset

@@ -135,7 +135,7 @@ class RawKernel:
             count=_counting,
             max_dynamic_shared=self._max_dynamic,
             name_expressions=self._name_expressions,
-            state=self._state(),
+            state=_state(self._compiled(), self.enable_cooperative_groups),
             cooperative=self.enable_cooperative_groups,
         )
 
@@ -148,9 +148,6 @@ class RawKernel:
 
     def _compiled(self):
         return compile_ptx(self.code, self.options, name_expressions=self._name_expressions)
-
-    def _state(self) -> ModuleState:
-        return _state(self._compiled(), self.enable_cooperative_groups)
 
     def _function(self):
         """(this kernel's function in the parsed PTX, the module that it is in)."""
@@ -282,11 +279,9 @@ class RawModule:
             raise TypeError("Exactly one of code and path must be given.")
         if code is None:
             raise ValueError("the simulator compiles CUDA C; it cannot load a cubin or PTX file")
-        self._settings = {
-            "enable_cooperative_groups": enable_cooperative_groups,
-        }
         _check_settings(translate_cucomplex, jitify)
         _check_source(code, options, backend)
+        self._cooperative = enable_cooperative_groups
         self.code = code
         self.options = options
         self.backend = backend
@@ -302,7 +297,9 @@ class RawModule:
         Raises:
             SimulatorError: the source does not compile or has no such kernel.
         """
-        kernel = RawKernel(self.code, name, self.options, self.backend, **self._settings)
+        kernel = RawKernel(
+            self.code, name, self.options, enable_cooperative_groups=self._cooperative
+        )
         kernel._name_expressions = self.name_expressions
         kernel.compile()
         return kernel
@@ -317,7 +314,7 @@ class RawModule:
             ValueError: it has no such variable, or none that a kernel uses.
         """
         compiled = self._compiled()
-        state = _state(compiled, self._settings["enable_cooperative_groups"])
+        state = _state(compiled, self._cooperative)
         found = [v for v in state.variables if name in (v, plain_name(v))]
         found = [compiled.names[name]] if name in compiled.names else found
         if len(found) != 1 or found[0] not in state.variables:
@@ -352,15 +349,12 @@ def _check_source(code: str, options: tuple[str, ...], backend: str) -> None:
     if not isinstance(code, str):
         raise TypeError(f"code must be a string of CUDA C, not {type(code).__name__}")
     if not isinstance(options, tuple):
-        raise TypeError(
-            f"options must be a tuple of strings such as ('-DTILE=8',), not a "
-            f"{type(options).__name__}"
-        )
+        kind = type(options).__name__
+        raise TypeError(f"options must be a tuple of strings such as ('-DTILE=8',), not a {kind}")
     for option in options:
         if not isinstance(option, str):
-            raise TypeError(
-                f"options must be strings; {option!r} is of type {type(option).__name__}"
-            )
+            kind = type(option).__name__
+            raise TypeError(f"options must be strings; {option!r} is of type {kind}")
     if backend != "nvrtc":
         raise ValueError(
             f"the simulator compiles with nvrtc alone, not with {backend}: leave backend out, and "
