@@ -79,9 +79,7 @@ class Batch:
         """The address of a variable, a parameter or a function."""
         if name in self.frame.code.local_addresses:
             return self.frame.depot + self.frame.code.local_addresses[name]
-        address = self.addresses.get(name)
-        if address is None:
-            address = self.function_addresses.get(name)
+        address = self.addresses.get(name, self.function_addresses.get(name))
         if address is None:
             raise fault(
                 self, i.line, "unsupported", f"nothing in the source defines `{plain_name(name)}` "
@@ -106,10 +104,8 @@ class Batch:
         if self._numbers_of[0] is mask:
             return self._numbers_of[1]
         lanes = self.active_lanes(mask)
+        counts = np.count_nonzero(lanes.any(axis=-1)), np.count_nonzero(lanes)
         copies = layout.copies(lanes)
-        numbers = (
-            int(np.count_nonzero(lanes.any(axis=-1))) * copies,
-            int(np.count_nonzero(lanes)) * copies,
-        )
+        numbers = int(counts[0]) * copies, int(counts[1]) * copies
         self._numbers_of = (mask, numbers)
         return numbers

@@ -26,7 +26,7 @@ class Code:
         self.graph = graph
         self.function = graph.function
         code = self.function.instructions
-        unset = graph.blocks[0].live_in if graph.blocks else 0
+        unset = graph.blocks[0].live_in
         self.blank = [
             blank_register(size, bool(unset >> slot & 1))
             for slot, (_, size) in enumerate(self.function.registers)

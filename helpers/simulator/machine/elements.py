@@ -164,13 +164,9 @@ def gather(pieces, n: int) -> list[np.ndarray]:
     if len(pieces) == 1:
         _, view, index, _ = pieces[0]
         return [view.take(index if k == 0 else index + k) for k in range(n)]
-    out = None
-    for _, view, index, mask in pieces:
-        values = [view.take(index + k) for k in range(n)]
-        if out is None:
-            out = values
-        else:
-            out = [np.where(mask, v, o) for v, o in zip(values, out, strict=True)]
+    out = gather(pieces[:1], n)
+    for _, view, index, mask in pieces[1:]:
+        out = [np.where(mask, view.take(index + k), o) for k, o in enumerate(out)]
     return out
 
 

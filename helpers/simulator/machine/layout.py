@@ -6,6 +6,8 @@ Grid and block axes of extent 1 are left out. Work that the threads share is the
 is where most of the simulator's speed comes from.
 """
 
+import math
+
 import numpy as np
 
 from ..limits import LANES, MULTIPROCESSORS
@@ -23,8 +25,7 @@ class Layout:
         self.nb = len(self.bshape)
         self.ndim = self.nb + len(self.tshape)
         self.shape = self.bshape + self.tshape
-        self.nblocks = int(np.prod(extent, dtype=np.int64))
-        self.nthreads = int(np.prod(threads, dtype=np.int64))
+        self.nblocks, self.nthreads = math.prod(extent), math.prod(threads)
         self.warps = -(-self.nthreads // LANES)
         self.lanes_shape = self.bshape + (self.warps, LANES)
         self._specials = self._make_specials()
@@ -104,11 +105,11 @@ class Layout:
 
     def flat(self, value: np.ndarray) -> np.ndarray:
         """The value of every thread of the batch, one after another."""
-        return np.broadcast_to(value, self.shape).reshape(-1)
+        return self.full(value).reshape(-1)
 
     def rows(self, value: np.ndarray) -> np.ndarray:
         """(blocks, threads) of a value."""
-        return np.broadcast_to(value, self.shape).reshape(self.nblocks, self.nthreads)
+        return self.full(value).reshape(self.nblocks, self.nthreads)
 
     def lanes(self, value: np.ndarray, fill=0) -> np.ndarray:
         """(block axes (may be 1)…, warps, 32): threads padded to whole warps with `fill`."""
@@ -138,10 +139,7 @@ class Layout:
 
     def copies(self, lanes: np.ndarray) -> int:
         """How many blocks each block of a lanes array stands for."""
-        blocks = 1
-        for n in lanes.shape[:-2]:
-            blocks *= n
-        return self.nblocks // blocks
+        return self.nblocks // math.prod(lanes.shape[:-2])
 
     def blocks_of(self, mask: np.ndarray | None) -> np.ndarray:
         """Blocks in which a mask holds for some thread, shaped to broadcast over threads."""

@@ -168,15 +168,9 @@ def _find_step(block, body, writers, left, right, compare, setp, test) -> Counte
     counter = left
     if source.slot != left.slot:
         # next = i + step; …; i = next
-        copies = [
-            i
-            for i in body
-            if i.opcode == "mov"
-            and isinstance(i.operands[0], Reg)
-            and isinstance(i.operands[1], Reg)
-            and i.operands[0].slot == source.slot
-            and i.operands[1].slot == left.slot
-        ]
+        wanted = [source.slot, left.slot]
+        moves = (i.operands for i in body if i.opcode == "mov")
+        copies = [o for o in moves if [getattr(one, "slot", None) for one in o] == wanted]
         if len(copies) != 1 or len(writers.get(source.slot, [])) != 1:
             return None
         counter = source

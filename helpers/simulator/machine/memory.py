@@ -153,10 +153,9 @@ class AddressSpace:
         self, data: np.ndarray, name: str, kind: str, writable: bool, dtype, element: str = ""
     ) -> int:
         """Make a module variable or the parameters addressable; returns the address."""
-        start = ALLOCATIONS.address(data)
-        self.regions.append(
-            Region(name, start, data.nbytes, data, writable, np.dtype(dtype), kind, element=element)
-        )
+        start, dtype = ALLOCATIONS.address(data), np.dtype(dtype)
+        region = Region(name, start, data.nbytes, data, writable, dtype, kind, element=element)
+        self.regions.append(region)
         return start
 
     def find(self, low: int, high: int) -> Region | None:

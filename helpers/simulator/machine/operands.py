@@ -63,9 +63,7 @@ def register_getter(reg: Reg, dtype: np.dtype):
     """A getter of a register viewed as, or truncated to, a dtype."""
     slot, size = reg.slot, reg.size
     if dtype == BOOL:
-        if reg.negated:
-            return lambda S, R: ~R[slot]
-        return lambda S, R: R[slot]
+        return (lambda S, R: ~R[slot]) if reg.negated else (lambda S, R: R[slot])
     if size == dtype.itemsize:
 
         def get(S, R):

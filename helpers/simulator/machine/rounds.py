@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import SimulatorError
 from ..isa.instructions import operation
-from ..ptx.program import reads_and_writes
+from ..ptx.program import reads_and_writes, union
 from ..ptx.syntax import Imm, Instruction, Part, Reg, Special, items_of
 from .elements import active_mask
 from .operands import BOOL, address_getter, getter
@@ -71,9 +71,7 @@ def foldable(code, block: int) -> Foldable | None:
     if len(code.steps[block]) != len(body) or not all(map(_plain, body)):
         return None
     effects = [reads_and_writes(i) for i in body]
-    written = 0
-    for _, writes in effects:
-        written |= writes
+    written = union(writes for _, writes in effects)
     counters, sums = {}, []
     handed_on = written & b.live_in
     for slot in (n for n in range(handed_on.bit_length()) if handed_on >> n & 1):
@@ -108,22 +106,20 @@ def _plain(i: Instruction) -> bool:
     return op is not None and not (op.reads_carry or op.writes_carry)
 
 
-def _writers(effects, slot: int) -> list[int]:
-    return [n for n, (_, writes) in enumerate(effects) if writes >> slot & 1]
+def _writer(body, effects, slot: int) -> Instruction | None:
+    """The one instruction that writes a register; None if there are several."""
+    places = [n for n, (_, writes) in enumerate(effects) if writes >> slot & 1]
+    return body[places[0]] if len(places) == 1 else None
 
 
 def _counter(body, effects, written: int, slot: int) -> tuple | None:
     """A register that each round steps by the same amount, perhaps through a copy."""
-    places = _writers(effects, slot)
-    if len(places) != 1:
+    i = _writer(body, effects, slot)
+    if i is not None and i.opcode == "mov" and isinstance(i.operands[1], Reg):
+        i = _writer(body, effects, i.operands[1].slot)
+    if i is None or i.opcode not in ("add", "sub"):
         return None
-    i = body[places[0]]
-    if i.opcode == "mov" and isinstance(i.operands[1], Reg):
-        places = _writers(effects, i.operands[1].slot)
-        if len(places) != 1:
-            return None
-        i = body[places[0]]
-    if i.opcode not in ("add", "sub") or i.modifiers[-1][0] not in "usb" or len(i.modifiers) > 1:
+    if i.modifiers[-1][0] not in "usb" or len(i.modifiers) > 1:
         return None
     left, right = i.operands[1:3]
     if i.opcode == "add" and isinstance(right, Reg) and right.slot == slot:
@@ -156,9 +152,8 @@ def _sum(body, effects, slot: int) -> Sum | None:
         found.links[place] = added
         found.flush = found.flush or "ftz" in i.modifiers
         head = i.operands[0].slot
-    if found is None or head != slot or len(_writers(effects, slot)) != 1:
-        return None
-    return found
+    single = _writer(body, effects, slot) is not None
+    return found if found is not None and head == slot and single else None
 
 
 def _link(i: Instruction, head: int) -> tuple | None:

@@ -110,7 +110,7 @@ class Run:
     def _frames(self) -> list[tuple[Code, int]]:
         """The functions that the kernel may call, each with how many frames it is given."""
         codes = self.prepared.codes
-        calls = {
+        reach = {
             name: {
                 o.name
                 for i in code.function.instructions
@@ -119,7 +119,6 @@ class Run:
             }
             for name, code in codes.items()
         }
-        reach = {name: set(called) for name, called in calls.items()}
         for _ in codes:
             for called in reach.values():
                 called |= set().union(*(reach[name] for name in called))

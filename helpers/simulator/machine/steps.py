@@ -9,7 +9,7 @@ import numpy as np
 
 from ..isa.instructions import operation
 from ..ptx.program import destination_count, fences_device
-from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec
+from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec, items_of
 from . import accesses, elements, warps
 from .asynchronous.mbarrier_steps import mbarrier_step
 from .elements import guard_getter
@@ -141,8 +141,7 @@ def _general(i: Instruction, op, gets):
     return step
 
 
-_MOV_SIZES = {"pred": 0, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "b32": 4, "u32": 4, "s32": 4,
-              "f32": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8}  # fmt: skip
+_MOV_SIZES = {"pred": 0} | {f"{kind}{n}": n // 8 for kind in "busf" for n in (16, 32, 64)}
 
 
 def _mov(i: Instruction):
@@ -151,31 +150,28 @@ def _mov(i: Instruction):
     size = _MOV_SIZES.get(i.modifiers[-1])
     if size is None:
         raise i.unsupported(f"does not know the instruction {i.name}")
+    parts = items_of(source) if isinstance(source, Vec) else items_of(destination)
+    unsigned, wide = (np.dtype(f"u{n}") if n else BOOL for n in (size // len(parts), size))
+    shifts = [8 * unsigned.itemsize * n for n in range(len(parts))]
     if isinstance(source, Vec):
-        part = size // len(source.items)
-        unsigned = np.dtype(f"u{part}")
-        wide = np.dtype(f"u{size}")
-        gets = [getter(i, s, unsigned) for s in source.items]
+        gets = [getter(i, s, unsigned) for s in parts]
         put = guarded_putter(i, destination)
 
         def pack(S, R):
             value = gets[0](S, R).astype(wide)
-            for n, get in enumerate(gets[1:], 1):
-                value = value | (get(S, R).astype(wide) << wide.type(8 * part * n))
+            for shift, get in zip(shifts[1:], gets[1:], strict=True):
+                value = value | (get(S, R).astype(wide) << wide.type(shift))
             put(S, R, value)
 
         return pack
     if isinstance(destination, Vec):
-        part = size // len(destination.items)
-        unsigned = np.dtype(f"u{part}")
-        wide = np.dtype(f"u{size}")
         get = getter(i, source, wide)
-        puts = [guarded_putter(i, d) for d in destination.items]
+        puts = [guarded_putter(i, d) for d in parts]
 
         def unpack(S, R):
             value = get(S, R)
-            for n, put in enumerate(puts):
-                put(S, R, (value >> wide.type(8 * part * n)).astype(unsigned))
+            for shift, put in zip(shifts, puts, strict=True):
+                put(S, R, (value >> wide.type(shift)).astype(unsigned))
 
         return unpack
     put = guarded_putter(i, destination)
@@ -183,7 +179,7 @@ def _mov(i: Instruction):
         if source.size == destination.size and not source.negated:
             slot = source.slot
             return lambda S, R: put(S, R, R[slot])
-    get = getter(i, source, BOOL if size == 0 else np.dtype(f"u{size}"))
+    get = getter(i, source, wide)
     return lambda S, R: put(S, R, get(S, R))
 
 
@@ -212,12 +208,13 @@ def _isspacep(i: Instruction, code):
     return step
 
 
-def _mapa(i: Instruction, code):
-    raise i.unsupported("does not have thread-block clusters")
+def _lacking(what: str):
+    """What stands in the table for instructions that the simulator does not have."""
 
+    def refuse(i: Instruction, code):
+        raise i.unsupported(f"does not have {what}")
 
-def _alloca(i: Instruction, code):
-    raise i.unsupported("does not have dynamic stack allocation")
+    return refuse
 
 
 SPECIAL = {
@@ -230,7 +227,7 @@ SPECIAL = {
     "mbarrier": mbarrier_step,
     "cvta": _cvta,
     "isspacep": _isspacep,
-    "mapa": _mapa,
+    "mapa": _lacking("thread-block clusters"),
     "shfl": warps.shuffle_step,
     "vote": warps.vote_step,
     "match": warps.match_step,
@@ -242,7 +239,6 @@ SPECIAL = {
     "movmatrix": matrix_steps.movmatrix_step,
     "mma": matrix_steps.mma_step,
     "wmma": wmma_steps.wmma_step,
-    "wgmma": matrix_steps.wgmma_step,
-    "alloca": _alloca,
-    "stacksave": _alloca,
+    "wgmma": _lacking("the products of a warpgroup (wgmma): use those of a warp, mma.sync or wmma"),
+    **dict.fromkeys(("alloca", "stacksave"), _lacking("dynamic stack allocation")),
 }

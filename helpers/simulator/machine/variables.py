@@ -55,9 +55,8 @@ class ModuleState:
 
     def _number(self, item: Imm | Sym, size: int) -> int:
         if isinstance(item, Imm):
-            return (
-                item.bits if item.bits is not None and item.bits_size == size else int(item.value)
-            )
+            as_written = item.bits is not None and item.bits_size == size
+            return item.bits if as_written else int(item.value)
         if item.name in self.variables:
             return ALLOCATIONS.tell(self.bytes_of(item.name)) + item.offset
         return self.functions.get(item.name, 0) + item.offset

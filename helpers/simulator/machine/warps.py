@@ -98,18 +98,11 @@ def shuffle_step(i: Instruction, code):
         limit = clamp.astype(np.int64) & 31
         first = LANE & segment
         last = first | (limit & ~segment)
-        if mode == "up":
-            source = LANE - offset
-            valid = source >= last
-        elif mode == "down":
-            source = LANE + offset
-            valid = source <= last
-        elif mode == "bfly":
-            source = LANE ^ offset
-            valid = source <= last
-        else:
+        if mode == "idx":
             source = first | (offset & ~segment)
-            valid = source <= last
+        else:
+            source = {"up": np.subtract, "down": np.add, "bfly": np.bitwise_xor}[mode](LANE, offset)
+        valid = source >= last if mode == "up" else source <= last
         source = np.where(valid, source, LANE)
         if S.sanitizer is not None:
             S.sanitizer.shuffled(S, i, active, source & 31)
@@ -126,14 +119,9 @@ def vote_step(i: Instruction, code):
     def compute(S, active, value, member):
         here, value = _group(active, member), value[..., None, :]
         if mode == "ballot":
-            out = _ballot(here & value)
-        elif mode == "any":
-            out = (here & value).any(axis=-1)
-        elif mode == "all":
-            out = (~here | value).all(axis=-1)
-        else:
-            out = (~here | value).all(axis=-1) | (~here | ~value).all(axis=-1)
-        return (_each(out),)
+            return (_each(_ballot(here & value)),)
+        every, none = (~here | value).all(axis=-1), (~here | ~value).all(axis=-1)
+        return (_each({"any": ~none, "all": every, "uni": every | none}[mode]),)
 
     return _step(i, compute, BOOL, U32, members=1)
 

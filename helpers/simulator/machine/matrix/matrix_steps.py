@@ -42,13 +42,10 @@ def _check_whole(S, i: Instruction, mask) -> None:
     part = count[(count > 0) & (count < LANES)]
     if part.size:
         raise fault(
-            S,
-            i.line,
-            "barrier",
-            f"{i.opcode} works on matrices that the 32 lanes of a warp hold together, and here "
-            f"{int(part[0])} of them run it, which has no meaning: let whole warps come here, and "
-            "start blocks of a multiple of 32 threads.",
-        )
+            S, i.line, "barrier", f"{i.opcode} works on matrices that the 32 lanes of a warp hold "
+            f"together, and here {int(part[0])} of them run it, which has no meaning: let whole "
+            "warps come here, and start blocks of a multiple of 32 threads.",
+        )  # fmt: skip
 
 
 def types_of(i: Instruction) -> list[str]:
@@ -176,13 +173,6 @@ def mma_step(i: Instruction, code):
         return mma(shape, a_type, b_type, d_type, c_type, a, b, c, **how)
 
     return product_step(i, multiply, a_type, c_type)
-
-
-def wgmma_step(i: Instruction, code):
-    """wgmma, the products of four warps together"""
-    raise i.unsupported(
-        "does not have the products of a warpgroup (wgmma): use those of a warp, mma.sync or wmma"
-    )
 
 
 def how_of(i: Instruction) -> dict:

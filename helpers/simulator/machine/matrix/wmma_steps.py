@@ -6,6 +6,7 @@ instruction can, and otherwise by ordinary loads of each lane's elements; 16-bit
 not lie side by side are fetched as they lie and turned in registers. Counters follow from that.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...limits import LANES
 from ...ptx.syntax import Imm, Instruction, items_of
 from ..elements import check_writable, gather, pieces_of, scatter
 from ..faults import everyone, fault
+from ..memory import UNSIGNED
 from ..operands import address_getter, getter, putter
 from .matrix_steps import (
     guarded,
@@ -26,8 +28,6 @@ from .matrix_steps import (
     types_of,
     where,
 )
-
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def wmma_step(i: Instruction, code):
@@ -60,13 +60,10 @@ class _Memory:
         if wrong.any():
             bad = int(np.broadcast_to(stride, wrong.shape).reshape(-1)[int(wrong.argmax())])
             raise fault(
-                S,
-                self.i.line,
-                "misaligned",
-                f"wmma moves {self.width} bytes at a time here, and a leading dimension of {bad} "
-                f"{self.element} elements puts rows off that boundary: pass a multiple of "
-                f"{128 // self.fragment.bits} elements.",
-            )
+                S, self.i.line, "misaligned", f"wmma moves {self.width} bytes at a time here, and "
+                f"a leading dimension of {bad} {self.element} elements puts rows off that "
+                f"boundary: pass a multiple of {128 // self.fragment.bits} elements.",
+            )  # fmt: skip
         return self.address_of(S, R), S.layout.thread_index % LANES, stride
 
     def pieces(self, S, address, mask, write: bool):
@@ -103,7 +100,7 @@ def _load_step(i: Instruction):
                 if S.sanitizer is not None:
                     S.sanitizer.access(S, i, "load", pieces, memory.part, count)
                 found += gather(pieces, count)
-            values += _packed(found) if memory.part < 4 else found
+            values += [_packed(found)] if memory.part < 4 else found
             if fragment.turns:
                 values[-1] = turned(S, values[-1])
         for put, value in zip(puts, itertools.cycle(values), strict=False):
@@ -112,12 +109,10 @@ def _load_step(i: Instruction):
     return guarded(i, step)
 
 
-def _packed(found: list[np.ndarray]) -> list[np.ndarray]:
+def _packed(found: list[np.ndarray]) -> np.ndarray:
     """Bytes as one register, the first lowest."""
-    word = np.uint32(0)
-    for n, value in enumerate(found):
-        word = word | value.astype(np.uint32) << np.uint32(8 * n)
-    return [word]
+    words = (value.astype(np.uint32) << np.uint32(8 * n) for n, value in enumerate(found))
+    return functools.reduce(np.bitwise_or, words)
 
 
 def _store_step(i: Instruction):
@@ -127,7 +122,7 @@ def _store_step(i: Instruction):
     sources = items_of(i.operands[1])
     if len(sources) != fragment.registers:
         raise i.unsupported(f"stores this fragment from {fragment.registers} registers")
-    gets = [getter(i, s, _UNSIGNED[memory.part]) for s in sources]
+    gets = [getter(i, s, UNSIGNED[memory.part]) for s in sources]
     count = memory.width // memory.part
 
     def step(S, R, mask):
