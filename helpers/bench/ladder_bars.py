@@ -47,19 +47,11 @@ class Ladder:
         n = (result.timed or {}).get("N")
         if now and result.status == "right" and result.milliseconds and self._usual(result, now):
             self._live.setdefault(now, {})[int(n)] = result.milliseconds
-        sizes = sorted(
-            {
-                n
-                for bar in self._bars
-                for times in (self._times(bar), self._live.get(bar, {}))
-                for n in times
-            }
-        )
+        measured = {bar: self._live.get(bar, {}) for bar in self._bars}
+        sizes = sorted(set().union(*map(self._times, measured), *measured.values()))
         html = {}
         for size in sizes:
-            live = {
-                bar: self._live[bar][size] for bar in self._bars if size in self._live.get(bar, {})
-            }
+            live = {bar: times[size] for bar, times in measured.items() if size in times}
             if now and size == n and result.status == "right" and result.milliseconds:
                 live[now] = result.milliseconds
             html[str(size)] = self._drawn(size, now, live, result.device)
@@ -79,10 +71,12 @@ class Ladder:
 
     def _bar_of(self, result: Result) -> str | None:
         """The bar that a result belongs to: that of its rung, of the variant that it is set to."""
-        for bar, (rung, settings) in self._bars.items():
-            if rung.name == self._rung and settings.items() <= result.settings.items():
-                return bar
-        return None
+        found = (
+            bar
+            for bar, (rung, settings) in self._bars.items()
+            if rung.name == self._rung and settings.items() <= result.settings.items()
+        )
+        return next(found, None)
 
     def _usual(self, result: Result, bar: str) -> bool:
         """Whether a result has the settings that its bar stands for."""
@@ -104,21 +98,19 @@ class Ladder:
         longest = max([*recorded.values(), *live.values()])
         kinds = [("recorded", f"recorded on {self._device}", f"recorded, {self._device}", recorded)]
         kinds += [("live", f"measured on {device}", device, live)]
+
+        def parts(bar: str) -> list[tuple]:
+            return [
+                (kind, max(100 * times[bar] / longest, 0.3), whose, _told(bar, times))
+                for kind, _, whose, times in kinds
+                if bar in times
+            ]
+
         html = render(
             "bench_bars.html",
             what=f"Milliseconds at N = {n:,}, d = {D}",
             now=now,
-            bars=[
-                (
-                    bar,
-                    [
-                        (kind, max(100 * times[bar] / longest, 0.3), whose, _told(bar, times))
-                        for kind, _, whose, times in kinds
-                        if bar in times
-                    ],
-                )
-                for bar in names
-            ],
+            bars=[(bar, parts(bar)) for bar in names],
             legend=[(kind, words) for kind, words, _, times in kinds if times],
         )
         return str(html)

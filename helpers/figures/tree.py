@@ -66,7 +66,9 @@ def picture(state: TreeState) -> Canvas:
         latest = level == len(state.levels) - 1
         y = _TREE_Y + level * pitch
         above = y - pitch + _CELL - 2 if level else threads.bottom + 3
-        _label(canvas, y, level)
+        canvas.text(_LEFT - 12, y + 13, "s_data", anchor="end", mono=True, bold=True)
+        if level == 0:
+            canvas.text(_LEFT - 12, y + 34, "shared", anchor="end", fill="muted")
         _words(canvas, state, threads, y, words, came, latest)
         if level or (latest and state.current):
             _arrows(canvas, threads, came or {}, above, y, latest and state.current)
@@ -127,12 +129,6 @@ def _threads(canvas: Canvas, state: TreeState) -> Grid:
             size = _fitting(text, box - 4, LARGE)
             canvas.text(middle, grid.y + 41, text, size=size, anchor="middle", mono=True, bold=True)
     return grid
-
-
-def _label(canvas: Canvas, y: float, level: int) -> None:
-    canvas.text(_LEFT - 12, y + 13, "s_data", anchor="end", mono=True, bold=True)
-    if level == 0:
-        canvas.text(_LEFT - 12, y + 34, "shared", anchor="end", fill="muted")
 
 
 def _words(

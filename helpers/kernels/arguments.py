@@ -4,20 +4,10 @@ import operator
 
 import numpy as np
 
-from ..simulator import launch_rules
 from ..simulator.compile.signature import Argument
-from ..simulator.launch_rules import Shape, check_array, check_number, is_array, kind_of
+from ..simulator.launch_rules import check_array, check_number, is_array, kind_of
 from ..simulator.limits import SIMULATED
 from .source import CannotRun, KernelError
-
-
-def launch_shape(kernel: str, grid, block) -> tuple[Shape, Shape]:
-    """Return grid and block as three integers each.
-
-    Raises:
-        CannotRun: if one is not an integer or 1 to 3 positive ones, or exceeds a limit.
-    """
-    return launch_rules.launch_shape(kernel, grid, block, CannotRun)
 
 
 def shared_memory(

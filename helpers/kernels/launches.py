@@ -23,10 +23,10 @@ import numpy as np
 from .. import simulator
 from ..gpu import device
 from ..simulator.errors import SimulatorError
-from ..simulator.launch_rules import Shape, check_promise
+from ..simulator.launch_rules import Shape, check_promise, launch_shape
 from ..simulator.limits import SIMULATED
 from ..simulator.observe.report import Report
-from .arguments import checked, launch_shape, shared_memory
+from .arguments import checked, shared_memory
 from .source import CannotRun, KernelError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Launch:
             KernelError: an argument does not fit the signature; or, as `CannotRun`, the launch does
                 not fit the hardware.
         """
-        grid, block = launch_shape(kernel.entry, grid, block)
+        grid, block = launch_shape(kernel.entry, grid, block, CannotRun)
         if isinstance(args, Mapping):
             args = _in_order(kernel, args)
         if args is not None:

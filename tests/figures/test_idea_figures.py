@@ -98,7 +98,7 @@ def place_of(svg: str, radius: str = "5") -> np.ndarray:
 
 
 def test_points_lie_where_the_map_takes_them():
-    frames = linear_map(W_Q, POINTS, list("abcde"), between=3)
+    frames = linear_map(W_Q, POINTS, list("abcde"))
     assert len(frames) == 6
     before, halfway, after = (place_of(frames[i].svg) for i in (0, 2, 4))
     # Pixels are an affine function of the points: find it, then ask where the others went.

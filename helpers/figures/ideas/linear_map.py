@@ -13,14 +13,7 @@ _SIDE, _X, _Y = 396, 20, 8
 _RIGHT = 500
 
 
-def linear_map(
-    W,
-    points,
-    labels: Sequence[str] | None = None,
-    *,
-    name: str = "Q",
-    between: int = 3,
-) -> list[Frame]:
+def linear_map(W, points, labels: Sequence[str] | None = None, *, name: str = "Q") -> list[Frame]:
     """The map x ↦ x·W of row vectors, drawn on the plane.
 
     Args:
@@ -28,7 +21,6 @@ def linear_map(
         points: (N, 2), rows of X.
         labels: a name for each point.
         name: which projection: Q, K or V.
-        between: how many steps lie between the original plane and the mapped one.
 
     Raises:
         ValueError: a shape is not as above, or there are more than 10 points.
@@ -50,7 +42,7 @@ def linear_map(
         (0, False, "Tokens as points of a plane, with the unit vectors e₁ and e₂. Here X has two "
          f"columns; a model has hundreds, and W_{name} does the same to all of them."),
     ]  # fmt: skip
-    for share in (step / (between + 1) for step in range(1, between + 1)):
+    for share in (0.25, 0.5, 0.75):
         told.append(
             (share, False, f"W_{name} moves every point along; lines stay lines, and the origin "
              f"stays where it is ({100 * share:.0f} % of the way)."),

@@ -12,14 +12,13 @@ HEIGHT = 30  # of a cell
 _LEFT, _CELL = 96, (53, HEIGHT)
 
 
-def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int = 1) -> list[Frame]:
-    """The rows of V, weighted by a row of P, add up to a row of O.
+def weighted_rows(P, V, tokens: Sequence[str] | None = None) -> list[Frame]:
+    """The rows of V, weighted by a row of P, add up to a row of O: the first one term by term.
 
     Args:
         P: (N, M) weights.
         V: (M, d) values.
         tokens: a name for each row of P, which are those of V too where P is square.
-        in_detail: the first so many rows of O are added up term by term, the others in one step.
 
     Raises:
         ValueError: the shapes do not fit, P has more than 8 rows or columns, or the names are not
@@ -40,7 +39,7 @@ def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int =
         )
     ]
     for row, name in enumerate(rows):
-        if row >= in_detail:
+        if row:
             most = int(P[row].argmax())
             caption = f"most of it, {number(P[row, most])}, comes from “{columns[most]}”."
             frames.append(film.scene(row, row).frame(f"Row “{name}” of O: {caption}"))

@@ -14,7 +14,7 @@ from helpers.problem.attention import cdiv
 from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
-from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, text_width
+from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, literal, text_width
 from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
 from ..parts import lane_row
 from ..products import run_product
@@ -127,15 +127,11 @@ class _Panel:
         """(sectors, distinct bytes asked for) of the lanes up to `last`."""
         a = self.access
         active = a.active & (np.arange(LANES) <= last)
-        used = {
-            byte
-            for lane in np.flatnonzero(active)
-            for byte in range(int(a.addresses[lane]), int(a.addresses[lane]) + a.bytes)
-        }
-        return int(global_sectors(a.addresses, a.bytes, active)), len(used)
+        used = np.unique(a.addresses[active][:, None] + np.arange(a.bytes))
+        return int(global_sectors(a.addresses, a.bytes, active)), used.size
 
     def draw(self, canvas: Canvas, first: int, last: int) -> None:
-        canvas.text(_LEFT, self.top + 20, self.view.title.replace("_", "\\_"), size=18, bold=True)
+        canvas.text(_LEFT, self.top + 20, literal(self.view.title), size=18, bold=True)
         code = self.view.code
         room = 896 - text_width(self.view.title, 18)
         if code and text_width(code, mono=True) <= room:
@@ -193,13 +189,11 @@ class _Panel:
         canvas.cells([box[w] for w in now], fill="none", stroke="ink", weight=2)
         if touched:
             canvas.rect(x - 1, y - 1, width + 2, height + 2, r=2, stroke="orange", weight=3)
-        for word in words:
-            lanes = asked.get(word)
-            if lanes and height >= 17:
+        for word in words if height >= 17 else ():
+            if lanes := asked.get(word):
                 text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
-                size = NORMAL
-                canvas.text(box[word][0] + _WORD / 2, y + height / 2 + 0.36 * size, text,
-                            size=size, anchor="middle", mono=True)  # fmt: skip
+                middle = box[word][0] + _WORD / 2, y + height / 2 + 0.36 * NORMAL
+                canvas.text(*middle, text, anchor="middle", mono=True)
 
     def _name(self, sector: int) -> str:
         """The elements in a sector, as the array numbers them."""
@@ -212,14 +206,11 @@ class _Panel:
 
     def _sums(self, canvas: Canvas, last: int) -> None:
         found, used = self.so_far(last)
-        y = self.top + _PANEL - 13
-        fetched = found * SECTOR_BYTES
+        y, fetched = self.top + _PANEL - 13, found * SECTOR_BYTES
         used_for = "used" if self.access.is_load else "stored"
-        text = f"of {fetched} bytes in them, {used} are {used_for}"
-        share = _percent(used, fetched)
         canvas.text(_LEFT, y, counted(found, "sector"), size=LARGE, bold=True)
-        canvas.text(_LEFT + 150, y, text)
-        canvas.text(_LEFT + 520, y, share, size=LARGE, bold=True)
+        canvas.text(_LEFT + 150, y, f"of {fetched} bytes in them, {used} are {used_for}")
+        canvas.text(_LEFT + 520, y, _percent(used, fetched), size=LARGE, bold=True)
         if last >= LANES - 1:
             canvas.text(948, y, "1 request", anchor="end")
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, Canvas, Frame
+from ..canvas import LARGE, Canvas, Frame, literal
 from ..events import LANES, warp_accesses
 from ..parts import Grid
 from ..products import operands
@@ -96,7 +96,7 @@ class PatchFilm:
             ("", self.x, self.y, _SIDE, _SIDE),
         ):
             canvas.rect(x, y, width, height, fill="faint", stroke="muted")
-            canvas.text(x, y - 6, name.replace("_", "\\_"), bold=True)
+            canvas.text(x, y - 6, literal(name), bold=True)
         text = f"S: the block's {self.N} × {self.N} elements"
         canvas.text(self.x, self.y + _SIDE + 18, text, bold=True)
 

@@ -116,10 +116,7 @@ def swizzle_frames(SIZE: int = 4, SWIZZLE: str = "XOR", ELEMENT: str = "float") 
     if SIZE > 8:
         raise ValueError(f"there is room for 8 rows, not {SIZE}.")
     film = TurnFilm(run_turn(SIZE, SWIZZLE, ELEMENT))
-    return [
-        *(film.frame("in", step) for step in range(SIZE)),
-        *(film.frame("out", step) for step in range(SIZE)),
-    ]
+    return [film.frame(way, step) for way in ("in", "out") for step in range(SIZE)]
 
 
 class TurnFilm:
@@ -202,11 +199,9 @@ class TurnFilm:
         for n in range(self.size if across else 0):
             canvas.text(grid.centre(0, n)[0], grid.y - 8, str(n), anchor="middle", **look)
             canvas.text(grid.x - 8, grid.centre(n)[1] + 4, str(n), anchor="end", **look)
-        if across:
-            canvas.text(grid.x, grid.y - 25, across, fill="muted")
-        if down:
-            canvas.text(grid.x - 24, grid.y + grid.height / 2, down, fill="muted",
-                        anchor="middle", turn=90)  # fmt: skip
+        canvas.text(grid.x, grid.y - 25, across, fill="muted")
+        middle = grid.y + grid.height / 2
+        canvas.text(grid.x - 24, middle, down, fill="muted", anchor="middle", turn=90)
 
     def _elements(self, canvas: Canvas, grid: Grid, there: dict, faint: bool = False) -> None:
         """Elements (row, column) in cells: coloured by column, labelled with both."""

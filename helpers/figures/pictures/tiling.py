@@ -121,11 +121,10 @@ class TileFilm:
         for number, word in enumerate(("load", "barrier", "multiply")):
             y = _TOP + 36 + 35 * number
             on = word == step
-            look = (
-                {"fill": "yellow-fill", "stroke": "ink", "weight": 2} if on else {"stroke": "grid"}
-            )
+            look, ink = {"stroke": "grid"}, "muted"
+            if on:
+                look, ink = {"fill": "yellow-fill", "stroke": "ink", "weight": 2}, "ink"
             canvas.rect(_LEFT, y, 130, 30, r=6, **look)
-            ink = "ink" if on else "muted"
             if word == "barrier" and missing:
                 word, ink = "no barrier", "vermillion"
             canvas.text(_LEFT + 14, y + 21, word, size=NORMAL + 1, bold=on, fill=ink)
@@ -205,11 +204,10 @@ class TileFilm:
         gauge(canvas, _PANEL, y + 30, width, self.reads, full, "blue", "tiled")
         gauge(canvas, _PANEL, y + 78, width, self.naive_reads, full, "gray", "naive, same products")
         if self.reads and self.naive_reads:
-            ratio = f"{self.naive_reads / self.reads:.3g}".rstrip()
+            ratio = f"{self.naive_reads / self.reads:.3g}"
             canvas.text(_PANEL, y + 126, f"naive : tiled = {ratio} : 1")
-        canvas.text(
-            _PANEL, y + 152, f"words read from shared memory: {self.shared_reads:,}", fill="muted",
-        )  # fmt: skip
+        words = f"words read from shared memory: {self.shared_reads:,}"
+        canvas.text(_PANEL, y + 152, words, fill="muted")
 
     # ---------------------------------------------------------------- words
 

@@ -29,5 +29,4 @@ def declared_element(name: str, space: str, source: str) -> tuple[str, int] | No
 
 def element_size(name: str, space: str, source: str) -> int | None:
     """Bytes of an element of an array as its declaration has it, or None."""
-    found = declared_element(name, space, source)
-    return found[1] if found else None
+    return (declared_element(name, space, source) or (None, None))[1]

@@ -70,25 +70,20 @@ def _flushed(compare: Callable) -> Callable:
 
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         # Only where both are subnormal or zero can flushing change the outcome.
-        fewer = a if a.size < b.size else b
-        if fewer.size == 1:
-            if abs(fewer.item()) >= tiny:
-                return compare(a, b)
-        else:
-            magnitudes = np.absolute(fewer)
-            if magnitudes.item(magnitudes.argmin()) >= tiny:
-                return compare(a, b)
+        magnitudes = np.absolute(a if a.size < b.size else b)
+        if magnitudes.item(magnitudes.argmin()) >= tiny:
+            return compare(a, b)
         return compare(flush(a), flush(b))
 
     return evaluate
 
 
-def _on_bits(compare: Callable, kind: str, flags: frozenset[str]) -> Callable:
+def _on_bits(compare: Callable, kind: str, ftz: bool) -> Callable:
     """The comparison of 16-bit floats given as bits."""
     half = HALVES[kind]
 
     def widen(bits: np.ndarray) -> np.ndarray:
-        if "ftz" in flags:
+        if ftz:
             tiny = (bits & U16.type(0x7FFF)) < U16.type(half.smallest_normal)
             bits = np.where(tiny, bits & U16.type(0x8000), bits)
         return bits.view(F16) if kind == "f16" else widen_bf16(bits)
@@ -109,7 +104,7 @@ def comparison(name: str, kind: str, ftz: bool = False) -> Callable | None:
             return _flushed(compare) if ftz else compare
         if kind == "f16" and not ftz:
             return compare
-        on_bits = _on_bits(compare, PACKED.get(kind, kind), frozenset(("ftz",) if ftz else ()))
+        on_bits = _on_bits(compare, PACKED.get(kind, kind), ftz)
         if kind in PACKED:
             return lambda a, b: on_bits(unpack(a), unpack(b))
         return on_bits if kind == "bf16" else lambda a, b: on_bits(a.view(U16), b.view(U16))

@@ -34,15 +34,12 @@ def _tf32(mode: str, satfinite: str | None, relu_too: str | None) -> Operation:
     """f32 with 10 bits of fraction; `rna` rounds halves away from zero."""
 
     def convert(a: np.ndarray) -> np.ndarray:
-        bits = a.view(U32)
+        bits = rounded = a.view(U32)
         if mode == "rna":
             rounded = bits + np.uint32(0x1000)
         elif mode == "rn":
             rounded = bits + ((bits >> np.uint32(13) & np.uint32(1)) + np.uint32(0xFFF))
-        else:
-            rounded = bits
-        finite = np.isfinite(a)
-        rounded = np.where(finite, rounded, bits) & np.uint32(0xFFFFE000)
+        rounded = np.where(np.isfinite(a), rounded, bits) & np.uint32(0xFFFFE000)
         if satfinite:
             beyond = np.greater_equal(rounded & np.uint32(0x7FFFFFFF), np.uint32(0x7F800000))
             rounded = np.where(beyond, rounded - np.uint32(0x2000), rounded)

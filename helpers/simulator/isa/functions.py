@@ -21,10 +21,6 @@ def _in_double(compute: Callable) -> Callable:
     return lambda a: canonical(compute(a.astype(F64)).astype(F32))
 
 
-def _reciprocal_root(a: np.ndarray) -> np.ndarray:
-    return 1.0 / np.sqrt(a)
-
-
 def _reduced(a: np.ndarray) -> np.ndarray:
     """The angle that the hardware takes the sine of (seen on an H200, to 3e-7 everywhere).
 
@@ -36,14 +32,11 @@ def _reduced(a: np.ndarray) -> np.ndarray:
     return 2 * np.pi * np.where(np.equal(fraction, 0), np.copysign(0.0, a), fraction)
 
 
-# Correctly rounded in float32 already, since NumPy divides and takes roots as IEEE 754 asks.
-_RECIPROCAL = lambda a: canonical(np.divide(np.float32(1), a))  # noqa: E731
-_ROOT = lambda a: canonical(np.sqrt(a))  # noqa: E731
-
 _APPROXIMATE: dict[str, Callable] = {
-    "rcp": _RECIPROCAL,
-    "sqrt": _ROOT,
-    "rsqrt": _in_double(_reciprocal_root),
+    # Correctly rounded in float32 already, since NumPy divides and takes roots as IEEE 754 asks.
+    "rcp": lambda a: canonical(np.divide(np.float32(1), a)),
+    "sqrt": lambda a: canonical(np.sqrt(a)),
+    "rsqrt": _in_double(lambda a: 1.0 / np.sqrt(a)),
     "sin": _in_double(lambda a: np.sin(_reduced(a))),
     "cos": _in_double(lambda a: np.cos(_reduced(a))),
     "lg2": _in_double(np.log2),
@@ -74,17 +67,14 @@ def _sign_f64(opcode: str) -> Operation:
 @form("(abs|neg)[.ftz].f32")
 def _sign_f32(opcode: str, ftz: str | None) -> Operation:
     change = _SIGN[opcode]
-    if ftz:
-        return uniform(lambda a: flush(canonical(change(a))), "f32", 1)
-    return uniform(lambda a: canonical(change(a)), "f32", 1)
+    finish = flush if ftz else lambda a: a
+    return uniform(lambda a: finish(canonical(change(a))), "f32", 1)
 
 
 def _extremum(opcode: str, nan: bool) -> Callable:
     """min or max of f32 or f64, by IEEE 754-2008 but for -0 < +0; `nan`: a NaN wins."""
-    pick, zero = {
-        "min": (np.minimum, np.bitwise_or),
-        "max": (np.maximum, np.bitwise_and),
-    }[opcode]
+    least = opcode == "min"
+    pick, zero = (np.minimum, np.bitwise_or) if least else (np.maximum, np.bitwise_and)
 
     def evaluate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         result = pick(a, b)

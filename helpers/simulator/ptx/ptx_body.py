@@ -86,20 +86,14 @@ class Body:
         m = re.match(r"^([\w$%.]+)\s*([+-])?\s*(-?\w+)?$", text)
         if not m:
             raise self.parser.error(f"cannot read the address '[{text}]'", self.line)
-        offset = 0
-        if m.group(2):
-            offset = parse_int(m.group(3))
-            if offset is None:
-                raise self.parser.error(f"cannot read the address '[{text}]'", self.line)
-            if m.group(2) == "-":
-                offset = -offset
+        offset = parse_int(m.group(3)) if m.group(2) else 0
+        if offset is None:
+            raise self.parser.error(f"cannot read the address '[{text}]'", self.line)
+        offset = -offset if m.group(2) == "-" else offset
         base = parse_int(m.group(1))
         if base is not None:
             return Mem(None, base + offset)
-        reg = self.scopes.get(m.group(1))
-        if reg is not None:
-            return Mem(reg, offset)
-        return Mem(Sym(self.rename(m.group(1))), offset)
+        return Mem(self.scopes.get(m.group(1)) or Sym(self.rename(m.group(1))), offset)
 
     def instruction(self, text: str) -> None:
         predicate = None

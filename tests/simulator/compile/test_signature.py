@@ -4,9 +4,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from helpers.kernels.arguments import checked, launch_shape, shared_memory
-from helpers.kernels.source import KernelError, kernel_functions
+from helpers.kernels.arguments import checked, shared_memory
+from helpers.kernels.source import CannotRun, KernelError, kernel_functions
 from helpers.simulator.compile.signature import signature
+from helpers.simulator.launch_rules import launch_shape
 
 
 def one(text, source="", macros=None):
@@ -410,7 +411,7 @@ def test_host_and_device_arrays_are_told_apart():
     ],
 )
 def test_launch_shapes(grid, block, expected):
-    assert launch_shape("qk", grid, block) == expected
+    assert launch_shape("qk", grid, block, CannotRun) == expected
 
 
 @pytest.mark.parametrize(
@@ -437,7 +438,7 @@ def test_launch_shapes(grid, block, expected):
 )
 def test_launch_shapes_that_no_gpu_takes(grid, block, sentence):
     with pytest.raises(KernelError) as caught:
-        launch_shape("qk", grid, block)
+        launch_shape("qk", grid, block, CannotRun)
     assert sentence in str(caught.value)
 
 

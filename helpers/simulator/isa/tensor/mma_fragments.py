@@ -127,9 +127,7 @@ def form_of(shape: str, element: str) -> Form:
     return Form(m // 8, k // (4 * factors.width), factors.width)
 
 
-def fragment_layout(
-    shape: str, operand: str, element: str = "f16"
-) -> tuple[np.ndarray, np.ndarray]:
+def fragment_layout(shape: str, operand: str, element: str = "f16") -> tuple[np.ndarray, ...]:
     """Where in its matrix each element of an mma fragment is.
 
     shape: such as "m16n8k16"; operand: "a", "b", "c" or "d"; element: the type of the factors (f16,

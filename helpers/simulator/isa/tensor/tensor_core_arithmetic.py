@@ -29,6 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..rounding import widen_bf16
+
 FRACTION_BITS = 25  # kept below the largest exponent
 _ZERO = np.int16(-4096)  # stands for the exponent of zero, below every other, also when doubled
 _LOWEST = np.int16(-300)  # below every exponent of a product that is not zero
@@ -74,7 +76,7 @@ def factors(bits: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     if kind == "f16":
         values = bits.view(np.float16).astype(np.float32)
     elif kind == "bf16":
-        values = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        values = widen_bf16(bits)
     else:
         bits = bits & np.uint32(0xFFFFE000)
         values = bits.view(np.float32)
