@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from changed_kernels import changed
 from figure_layout import faults as drawn_faults
+from figure_pages import changed
 from figure_texts import after, faults, texts
 
 from helpers.figures.bank_rules import issued, judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from changed_kernels import changed
+from figure_pages import changed
 
 from helpers.figures.pictures.patches import register_patch
 from helpers.kernels import load_kernel

@@ -1,12 +1,16 @@
-"""Pages of figures for tests: one HTML file that plays with no kernel and no network."""
+"""For tests of figures: pages without kernel and network, and kernels that are changed."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from html import escape
+from unittest import mock
 
+from helpers.figures import runs
 from helpers.figures.player import Figure
 from helpers.figures.player_page import Embedded, ShownFigure, embed_shown
+from helpers.kernels import load_kernel
 
 _PAGE_CSS = """
 :root { color-scheme: light dark; }
@@ -56,3 +60,15 @@ def _state(figure: Figure) -> dict:
         if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")
     }
     return {name: value for name, value in own.items() if value is not None}
+
+
+@contextlib.contextmanager
+def changed(file: str, code: str):
+    """Inside the block, figures run `code` where they would run a file of `kernels/`."""
+
+    def load(name: str, entry: str):
+        kernel = load_kernel(name, entry)
+        return kernel.altered(code) if name == file else kernel
+
+    with mock.patch.object(runs, "load_kernel", load):
+        yield
