@@ -9,6 +9,8 @@ The notebook is executed first. What a deck shows is chosen by the cells' own me
 slideshow type, `source_hidden`, and the tags `hide-input`, `hide-output` and `notes`.
 """
 
-from .export_error import ExportError
+from nbconvert.utils.exceptions import ConversionException
 
-__all__ = ["ExportError"]
+
+class ExportError(ConversionException):
+    """A notebook that cannot be exported; the message names it, the cell and the error."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import threading
 import time
 import traceback
@@ -16,11 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..gpu import device
-from . import printing
+from . import ExportError, printing
 from .command import command, say
 from .content.chapter import chapter
 from .execute import Executed, execute, read
-from .export_error import ExportError
 from .pages import fonts
 from .pages.deck import deck, page, policy
 from .pages.decks import Listed, decks_in
@@ -155,16 +153,12 @@ def run_notebook(path: Path, say: Callable[[str], None] | None = None) -> Execut
 
 def write(path: Path, content: str | bytes) -> None:
     """Put a file in its place whole, or not at all."""
-    data = content.encode() if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    spare = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        spare.write_bytes(content.encode() if isinstance(content, str) else content)
+        spare.replace(path)
+    finally:
+        spare.unlink(missing_ok=True)
 
 
 def print_pdfs(browser: str, deck: Path, *, handout: bool = False) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from .export_error import ExportError
+from . import ExportError
 from .pages.decks import notebooks
 
 say = partial(print, flush=True)

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from .export_error import ExportError
+from . import ExportError
 from .waking_client import WakingClient
 
 WIDGETS = "application/vnd.jupyter.widget-state+json"
@@ -103,9 +103,9 @@ def execute(
         ExportError: a cell fails, or the kernel does.
     """
     notebook = copy.deepcopy(notebook)
-    own = len(notebook.cells)
+    cells = notebook.cells
     before, after = map(_own_cell, ("prepare", "finish"))
-    notebook.cells = [before, *notebook.cells, after]
+    notebook.cells = [before, *cells, after]
     kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
     client = WakingClient(
         notebook,
@@ -115,20 +115,18 @@ def execute(
         # An ipykernel warns of its local connection, once for each notebook.
         extra_arguments=["--log-level=ERROR"] if kernel == "python3" else [],
     )
-    client.on_cell_start = client.meanwhile = progress = _Progress(own, tell)
+    client.on_cell_start = client.meanwhile = progress = _Progress(len(cells), tell)
     try:
         client.execute()
     except CellExecutionError as error:
         said = f"{error.ename}: {error.evalue}"
         if error.ename == "NoneType":  # of what cannot be shown only the traceback tells
             said = error.traceback.strip().split("\n")[-1]
-        raise _failed(notebook, progress.running, name, _plain(said)) from error
-    except CellTimeoutError as error:
-        raise _failed(
-            notebook, progress.running, name, f"it took longer than {timeout} s"
-        ) from error
-    except DeadKernelError as error:
-        raise _failed(notebook, progress.running, name, "the kernel died") from error
+        raise _failed(cells, progress.running - 1, name, _plain(said)) from error
+    except (CellTimeoutError, DeadKernelError) as error:
+        late = isinstance(error, CellTimeoutError)
+        said = f"it took longer than {timeout} s" if late else "the kernel died"
+        raise _failed(cells, progress.running - 1, name, said) from error
     except Exception as error:  # no such kernel, or none that starts
         raise ExportError(f"{name}: the kernel {kernel} cannot be used: {error}") from error
     widgets = notebook.metadata.pop("widgets", {}).get(WIDGETS, {}).get("state", {})
@@ -136,10 +134,10 @@ def execute(
                for key, model in widgets.items()}  # fmt: skip
     said = "".join(output.get("text", "") for output in after.outputs)
     told = json.loads(said.strip().split("\n")[-1])
-    notebook.cells = notebook.cells[1 : own + 1]
-    for number, cell in enumerate(notebook.cells):
+    notebook.cells = cells
+    for number, cell in enumerate(cells):
         if fault := _fault_inside(cell, widgets):
-            raise _failed(notebook, number, name, fault, before=0)
+            raise _failed(cells, number, name, fault)
     return Executed(notebook, widgets, told["device"], told["choices"])
 
 
@@ -150,24 +148,20 @@ def _own_cell(call: str) -> NotebookNode:
     )
 
 
-def where(notebook: NotebookNode, number: int, name: str) -> str:
+def where(cells: Sequence[NotebookNode], number: int, name: str) -> str:
     """A cell in words: `notebooks/x.ipynb, cell 7 (id 02-06)`."""
-    identity = notebook.cells[number].get("id", "")
+    identity = cells[number].get("id", "")
     return f"{name}, cell {number + 1}" + (f" (id {identity})" if identity else "")
 
 
-def _failed(
-    notebook: NotebookNode, number: int, name: str, fault: str, before: int = 1
-) -> ExportError:
-    """The error of a cell; `before` cells stand in front of the notebook's own."""
-    own = notebook.cells[before:-1] if before else notebook.cells
-    if not 0 <= number - before < len(own):
+def _failed(cells: Sequence[NotebookNode], number: int, name: str, fault: str) -> ExportError:
+    """The error of a cell, or of the exporter's own before and behind them."""
+    if not 0 <= number < len(cells):
         return ExportError(f"{name}, in the exporter's own part: {fault}")
-    shown = NotebookNode(cells=own)
-    lines = own[number - before].source.split("\n")
+    lines = cells[number].source.split("\n")
     more = [f"... ({len(lines) - _SHOWN_LINES} more lines)"] if len(lines) > _SHOWN_LINES else []
     source = "\n".join(f"    {line}" for line in [*lines[:_SHOWN_LINES], *more])
-    return ExportError(f"{where(shown, number - before, name)}: {fault}\n{source}")
+    return ExportError(f"{where(cells, number, name)}: {fault}\n{source}")
 
 
 def _fault_inside(cell: NotebookNode, widgets: dict[str, dict]) -> str | None:

@@ -8,7 +8,6 @@ exporters still work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +16,8 @@ from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
 from traitlets import Integer, Unicode, default
 
-from .execute import Executed, execute
-from .export_error import ExportError
+from . import ExportError
+from .execute import execute
 
 _OWN = __package__.partition(".")[0]
 
@@ -52,25 +51,19 @@ class _Offline(Exporter):
         needed("pages.deck")  # a missing package is said before the notebook runs
         path = str(folder / f"{name}.ipynb")
         executed = execute(nb, path, folder, self.timeout, tell=self.log.info)
-        return self.render(executed, name, folder), resources
-
-    def render(self, executed: Executed, name: str, folder: Path) -> str:
-        raise NotImplementedError
-
-    def warn_of(self, warnings: Sequence[str]) -> None:
-        """Say what could not be shown, a line each."""
-        for text in warnings:
+        chapter = needed("content.chapter").chapter(executed, name, folder, whole=self.whole)
+        for text in chapter.warnings:
             self.log.warning("%s", text)
+        return self.render(chapter), resources
 
 
 class OfflineSlides(_Offline):
     """A deck of slides."""
 
     export_from_notebook = "Slides that need no network"
+    whole = False
 
-    def render(self, executed: Executed, name: str, folder: Path) -> str:
-        chapter = needed("content.chapter").chapter(executed, name, folder)
-        self.warn_of(chapter.warnings)
+    def render(self, chapter) -> str:
         return needed("pages.deck").deck(chapter)
 
 
@@ -78,10 +71,9 @@ class OfflinePage(_Offline):
     """A page to read."""
 
     export_from_notebook = "Page that needs no network"
+    whole = True
 
-    def render(self, executed: Executed, name: str, folder: Path) -> str:
-        chapter = needed("content.chapter").chapter(executed, name, folder, whole=True)
-        self.warn_of(chapter.warnings)
+    def render(self, chapter) -> str:
         return needed("pages.page").reading_page(chapter)
 
 

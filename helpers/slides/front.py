@@ -1,9 +1,10 @@
-"""What a notebook's metadata says for its opening slide: title, authors, date and logo.
+"""What a notebook's metadata says for its opening slide, and of it as a chapter of the course.
 
-The first three are nbformat's own; a logo is a file beside the notebook:
+Title, authors and date are nbformat's own; a logo is a file beside the notebook:
 
     "title": "Heat conduction", "authors": [{"name": "A. Teacher"}], "date": "12 May 2026",
-    "logo": "images/faculty.svg"
+    "logo": "images/faculty.svg",
+    "course": {"goal": "Launch a first kernel ...", "minutes": 40, "exercises": 20}
 """
 
 from __future__ import annotations
@@ -38,6 +39,28 @@ class Front(NamedTuple):
     def logo_html(self) -> str:
         """The image in the corner."""
         return f'<img class="logo" alt="Logo" src="{escape(self.logo)}">' if self.logo else ""
+
+
+class Course(NamedTuple):
+    """A chapter in a sentence and two numbers.
+
+    Attributes:
+        goal: what a reader can do or knows at its end, in a sentence; empty if it does not say.
+        minutes: in class, without the exercises that are checked; 0 if it does not say.
+        exercises: minutes for those exercises; 0 if there are none.
+    """
+
+    goal: str = ""
+    minutes: int = 0
+    exercises: int = 0
+
+
+def course(notebook: NotebookNode) -> Course:
+    """What a notebook says of itself; of other people's notebooks, nothing."""
+    said = notebook.metadata.get("course", {})
+    return Course(
+        str(said.get("goal", "")), int(said.get("minutes", 0)), int(said.get("exercises", 0))
+    )
 
 
 def front(notebook: NotebookNode, folder: Path, warn: Callable[[str], None]) -> Front:

@@ -13,12 +13,14 @@ import re
 import select
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .export_error import ExportError
+from . import ExportError
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 120.0
@@ -40,7 +42,7 @@ class Printed(NamedTuple):
 
 def chromium() -> str | None:
     """The Chromium of this machine, if there is one that can print."""
-    if not hasattr(os, "posix_spawn"):
+    if os.name != "posix":
         return None
     return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
 
@@ -107,27 +109,15 @@ class _Chrome:
     """A running Chromium, and one conversation with it."""
 
     def __init__(self, browser: str, profile: str):
-        import fcntl  # late: not everywhere, and neither is the rest of this
-
         self.session: str | None = None
         self._deadline = time.monotonic() + SECONDS
         self._number, self._heard = 0, b""
-        hears, self._out = os.pipe()
-        self._in, says = os.pipe()
-        # Out of the way of 3 and 4, which they become in Chromium.
-        theirs = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 10) for one in (hears, says)]
-        os.close(hears)
-        os.close(says)
         command = [browser, *_OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
-        actions = [
-            (os.POSIX_SPAWN_DUP2, theirs[0], 3),
-            (os.POSIX_SPAWN_DUP2, theirs[1], 4),
-            *((os.POSIX_SPAWN_OPEN, n, os.devnull, os.O_RDWR, 0) for n in (0, 1, 2)),
-        ]
-        self._process = os.posix_spawn(browser, command, os.environ, file_actions=actions,
-                                       setpgroup=0)  # fmt: skip
-        for one in theirs:
-            os.close(one)
+        self._process = subprocess.Popen(
+            ["sh", "-c", 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null', "sh", *command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            bufsize=0, start_new_session=True,
+        )  # fmt: skip
 
     def call(self, method: str, **params: Any) -> dict:
         """Ask for something and wait for the answer.
@@ -140,9 +130,7 @@ class _Chrome:
         asked = {"id": self._number, "method": method, "params": params}
         if self.session is not None:
             asked["sessionId"] = self.session
-        message = json.dumps(asked).encode() + b"\0"
-        while message:
-            message = message[os.write(self._out, message) :]
+        self._process.stdin.write(json.dumps(asked).encode() + b"\0")
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
@@ -157,21 +145,16 @@ class _Chrome:
 
     def close(self) -> None:
         """End it, with all of its processes."""
-        os.close(self._out)
-        os.close(self._in)
-        try:
-            os.killpg(self._process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        os.waitpid(self._process, 0)
+        with self._process, suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _next(self) -> dict:
         parts = [self._heard]
         while b"\0" not in parts[-1]:
             left = self._deadline - time.monotonic()
-            if left <= 0 or not select.select([self._in], [], [], left)[0]:
+            if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
                 raise TimeoutError(f"it does not answer within {SECONDS:g} s")
-            part = os.read(self._in, 2**20)
+            part = self._process.stdout.read(2**20)
             if not part:
                 raise RuntimeError("it has ended")
             parts.append(part)

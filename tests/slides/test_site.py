@@ -9,7 +9,7 @@ import nbformat
 from site_pages import Tags
 from test_slides import code, markdown, new_output, taken_apart
 
-from helpers.slides.pages.course import course
+from helpers.slides.front import course
 from helpers.slides.pages.page import reading_page
 from helpers.slides.pages.sections import sections
 

@@ -21,13 +21,12 @@ from jupyter_client.asynchronous import AsyncKernelClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.show.highlighting import highlight
-from helpers.slides import build, waking_client
+from helpers.slides import ExportError, build, waking_client
 from helpers.slides.content import choices, live, sweep_chart
 from helpers.slides.content.chapter import chapter
 from helpers.slides.content.maths import Maths, MathsError
 from helpers.slides.content.prose import to_html
 from helpers.slides.execute import Executed, execute, read
-from helpers.slides.export_error import ExportError
 from helpers.slides.exporters import OfflinePage, OfflineSlides
 from helpers.slides.pages import deck, decks, fonts
 from helpers.slides.pages.page import reading_page

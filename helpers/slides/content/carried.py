@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+import os
 import re
 from collections.abc import Callable, Mapping
 from html import escape, unescape
@@ -92,7 +93,11 @@ class Carrier:
             return None, "this file can carry nothing from there"
         plain = re.split(r"[?#]", url, maxsplit=1)[0]
         path = next(
-            (one for name in (url, plain, unquote(plain)) if _file(one := self._folder / name)),
+            (
+                one
+                for name in (url, plain, unquote(plain))
+                if os.path.isfile(one := self._folder / name)  # of a name too long, it says no
+            ),
             None,
         )
         if path is None:
@@ -171,13 +176,6 @@ def attribute(tag: str, name: str) -> str | None:
     """An attribute of a tag."""
     found = re.search(_ATTRIBUTE.format(name=name), tag, re.I)
     return unescape(next(one for one in found.groups() if one is not None)) if found else None
-
-
-def _file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        return False
 
 
 def _kept_to_blocks(sheet: str) -> str:

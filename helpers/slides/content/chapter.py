@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 
 from ...show.highlighting import highlight
 from ..execute import Executed, where
-from ..front import Front, front
-from ..pages.course import Course, course
+from ..front import Course, Front, course, front
+from . import terminal
 from .deck_wording import for_slides
 from .gaps import MAGIC, with_gaps
 from .maths import Maths
@@ -119,7 +119,8 @@ class _Taker:
         levels = [part.level for number, cut in made.items() for part in cut
                   if _type(cells[number]) is None and part.title]  # fmt: skip
         # A notebook may begin its topics at a deeper level than its title's neighbour.
-        self._most = next((most for most in (2, 3, 4) if _count(levels, most) > 1), 2)
+        several = sorted(levels)[1:2]
+        self._most = max(2, several[0]) if several and several[0] <= 4 else 2
         for self._number, cell in enumerate(cells):
             self._add(cell, made.get(self._number, []))
         slides = self._slides
@@ -138,7 +139,7 @@ class _Taker:
 
     def _said(self) -> list[str]:
         """The warnings, in the order of their cells."""
-        return [f"{where(self._executed.notebook, number, self._name)}: {text}"
+        return [f"{where(self._executed.notebook.cells, number, self._name)}: {text}"
                 for number, text in sorted(self._warnings, key=lambda one: one[0])]  # fmt: skip
 
     def _html(self, cell: NotebookNode) -> str:
@@ -169,10 +170,16 @@ class _Taker:
             self._add_text(cut, kind, fragment)
         elif cell.cell_type == "code":
             self._add_code(cell, tags, fragment)
-        elif cell.cell_type == "raw" and cell.source.strip() and not _format(cell):
-            self._slides[-1].blocks.append(
-                f'<div class="block text"><pre class="lines">{_lines(cell.source)}</pre></div>'
+        elif (
+            cell.cell_type == "raw"
+            and cell.source.strip()
+            and not (
+                cell.metadata.get("format")
+                or cell.metadata.get("raw_mimetype")  # of another exporter
             )
+        ):
+            lines = terminal.pre(escape(cell.source, quote=False).split("\n"))
+            self._slides[-1].blocks.append(f'<div class="block text">{lines}</div>')
 
     def _add_text(self, cut: list[Passage], kind: str | None, fragment: str) -> None:
         """A text goes to the slide that there is, or begins slides at its own headings."""
@@ -230,25 +237,12 @@ def _type(cell: NotebookNode) -> str | None:
     return slideshow.get("slide_type") or None if isinstance(slideshow, dict) else None
 
 
-def _count(levels: list[int], most: int) -> int:
-    return sum(level <= most for level in levels)
-
-
 def _whole(cut: list[Passage]) -> str:
     """Parts of a text as one again."""
     return "\n".join(
         f"<h{part.level}>{part.title}</h{part.level}>\n{part.html}" if part.title else part.html
         for part in cut
     ).strip()
-
-
-def _format(cell: NotebookNode) -> str:
-    """The format that a raw cell is for, if it is for one."""
-    return cell.metadata.get("format") or cell.metadata.get("raw_mimetype") or ""
-
-
-def _lines(text: str) -> str:
-    return "\n".join(f"<span>{escape(line, quote=False)}</span>" for line in text.split("\n"))
 
 
 def _gaps(excerpt: str) -> str:

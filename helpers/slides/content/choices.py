@@ -78,17 +78,20 @@ def sweep(widget: ipywidgets.interactive, function: Callable) -> Choices | None:
     offered = {name: values_of(control) for name, control in controls.items()}
     if not controls or any(values is None for values in offered.values()):
         return None
-    figures = _figures()
+    figures = [one for one in list(widgets._instances.values()) if isinstance(one, Figure)]
     began = time.process_time()
     first = _run(function, now, figures)
-    other = _run(function, {name: _another(offered[name], now[name]) for name in now}, figures)
+    another = {name: next((one for one in reversed(offered[name].values()) if one != value), value)
+               for name, value in now.items()}  # fmt: skip
+    other = _run(function, another, figures)
     seconds = (time.process_time() - began) / 2
     pairs = zip(first["states"], other["states"], strict=True)
     weight = len(other.get("html", "")) + sum(len(str(b)) for a, b in pairs if a != b) + 1
     most = min(LARGEST, int(HEAVIEST / weight), int(LONGEST / max(seconds, 1e-3)))
     listed = thin({name: list(values) for name, values in offered.items()}, now, max(most, 2))
     results = []
-    for values in _product(listed):
+    for chosen in itertools.product(*listed.values()):
+        values = dict(zip(listed, chosen, strict=True))
         real = {name: offered[name][label] for name, label in values.items()}
         results.append({"settings": values, **_run(function, real, figures)})
     _run(function, now, figures)
@@ -102,11 +105,6 @@ def sweep(widget: ipywidgets.interactive, function: Callable) -> Choices | None:
         for name, choices in listed.items()
     ]
     return Choices(controls=described, settings=labels, results=results)
-
-
-def _another(offered: Mapping[Any, Any], now: Any) -> Any:
-    """A value that is not the one that is set, if there is one."""
-    return next((value for value in reversed(offered.values()) if value != now), now)
 
 
 def values_of(control: ipywidgets.Widget) -> dict[Any, Any] | None:
@@ -156,11 +154,6 @@ def thin(offered: Mapping[str, list], now: Mapping[str, Any], most: int) -> dict
         kept.sort()
         listed[name] = [whole[place] for place in kept]
     return listed
-
-
-def _product(listed: Mapping[str, list]):
-    for values in itertools.product(*listed.values()):
-        yield dict(zip(listed, values, strict=True))
 
 
 def _run(function: Callable, values: Mapping[str, Any], figures: list) -> dict[str, Any]:
@@ -214,11 +207,6 @@ def _keep_changes(results: list[dict], identities: list[str]) -> None:
             changes.append({"target": "returned", "values": result.pop("returned")})
         if changes:
             result["changes"] = changes
-
-
-def _figures() -> list:
-    """The figures that this kernel holds."""
-    return [one for one in list(widgets._instances.values()) if isinstance(one, Figure)]
 
 
 def state_of(widget) -> dict[str, Any]:

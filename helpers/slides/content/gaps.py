@@ -6,6 +6,7 @@ Where the place is what is asked for there is no gap: then it is what the thread
 from __future__ import annotations
 
 import re
+import textwrap
 
 MAGIC = "%%kernel"
 AROUND = 2  # lines with code on either side of a gap
@@ -37,13 +38,14 @@ def with_gaps(source: str) -> str | None:
         kept |= set(_near(lines, range(end + 1, len(lines))))
     kept = kept or _sharing(lines)
     shown: list[str] = []
+    before = -1
     for number in sorted(kept):
-        if shown and number - 1 not in kept:
-            inside = _indent(lines[number]) * " "
-            blank = not any(line.strip() for line in lines[_last(kept, number) + 1 : number])
-            shown.append("" if blank else f"{inside}...")
+        if shown and number > before + 1:
+            blank = not any(line.strip() for line in lines[before + 1 : number])
+            shown.append("" if blank else f"{_indent(lines[number]) * ' '}...")
         shown.append(lines[number])
-    return _dedented(shown) if shown else None
+        before = number
+    return textwrap.dedent("\n".join(shown)) if shown else None
 
 
 def _sharing(lines: list[str]) -> set[int]:
@@ -78,12 +80,3 @@ def _near(lines: list[str], places: range) -> list[int]:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _last(kept: set[int], number: int) -> int:
-    return max(one for one in kept if one < number)
-
-
-def _dedented(lines: list[str]) -> str:
-    least = min(_indent(line) for line in lines if line.strip())
-    return "\n".join(line[least:] for line in lines)

@@ -36,7 +36,7 @@ def prepare() -> None:
 def finish() -> None:
     """Run the sweeps of all benches and of all that is `interact`, and print as JSON what the
     exporter has to know: what ran the kernels, and which widget holds which results."""
-    for bench in _benches():
+    for bench in _made("helpers.bench.view", "Bench"):
         sweep(bench)
     held = {}
     for widget, function in _recorder.made if _recorder is not None else ():
@@ -55,11 +55,6 @@ def device_name() -> str:
     if not device.chosen():
         return ""
     return device.name() if device.is_gpu else "simulator, no GPU"
-
-
-def _benches() -> list:
-    """The benches that this kernel holds."""
-    return _made("helpers.bench.view", "Bench")
 
 
 def _made(module: str, name: str) -> list:

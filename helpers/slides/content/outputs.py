@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,6 +190,8 @@ class Outputs:
             yield from self._turned(self._choices[identity], children)
             return
         controls = []
+        # What runs in the page says itself what is to be said.
+        plays = any("_esm" in self._widgets.get(child, {}) for child in children)
         for child in children:
             model = self._widgets.get(child, {})
             if "outputs" in model:
@@ -196,7 +199,7 @@ class Outputs:
                     yield from self._of(output)
             elif "children" in model or "_esm" in model:
                 yield from self._widget(child)
-            elif model.get("_model_name") in _TEXTS and not self._plays(children):
+            elif model.get("_model_name") in _TEXTS and not plays:
                 yield from self._widget(child)
             elif model.get("description") and ("value" in model or "index" in model):
                 controls.append((model["description"], _value(model)))
@@ -204,45 +207,28 @@ class Outputs:
             pairs = " · ".join(f"{escape(name)} = {escape(value)}" for name, value in controls)
             yield Shown("settings", pairs)
 
-    def _plays(self, identities: Sequence[str]) -> bool:
-        """Whether one of some widgets runs in the page: it says itself what is to be said."""
-        return any("_esm" in self._widgets.get(identity, {}) for identity in identities)
-
     def _place(self, identity: str) -> str:
         """Where a widget is to stand."""
         self.embedded.append(identity)
         state = self._widgets[identity]
-        changes = [c for result in state.get("results") or [] for c in result.get("changes", [])]
-        said = _drawn([state, *(change["values"] for change in changes)])
+        said = _drawn([state, *(change["values"] for change in _changes(state))])
         return f'<div class="figure-embedded" data-figure="{len(self.embedded) - 1}"{said}></div>'
 
     def _turned(self, identity: str, children: list[str]) -> Iterator[Shown]:
         """An `interact` with all its results: controls, and what they pick."""
         state = self._widgets[identity]
-        first = [
-            one
-            for child in children
-            for output in self._widgets.get(child, {}).get("outputs", [])
-            for one in self._of(
-                output
-            )  # brings the style sheets along, and the figure if it is one
-        ]
+        outputs = [one for child in children
+                   for one in self._widgets.get(child, {}).get("outputs", [])]  # fmt: skip
+        # Brings the style sheets along, and the figure if it is one.
+        first = [one for output in outputs for one in self._of(output)]
         html = "".join(result.get("html", "") for result in state["results"])
         place = self._place(identity)
-        returned = next((one for one in first if one.kind == "figure"), None)
-        if any(
-            change["target"] == "returned"
-            for result in state["results"]
-            for change in result.get("changes", [])
-        ):
-            target = self.embedded[-2]
-            for result in state["results"]:
-                for change in result.get("changes", []):
-                    if change["target"] == "returned":
-                        change["target"] = target
+        returned = [one for one in _changes(state) if one["target"] == "returned"]
+        if returned:
+            for change in returned:
+                change["target"] = self.embedded[-2]
             yield Shown("choices", place)
-            assert returned is not None
-            yield returned
+            yield next(one for one in first if one.kind == "figure")
         elif drawn := [child for child in children if "_esm" in self._widgets.get(child, {})]:
             yield Shown("choices", place)
             for child in drawn:
@@ -251,6 +237,11 @@ class Outputs:
             yield Shown("figure", place)
         else:
             yield Shown("html" if html else "choices", place)
+
+
+def _changes(state: Mapping) -> list[dict]:
+    """What the results of an `interact` change, one after the other."""
+    return [one for result in state.get("results") or [] for one in result.get("changes", [])]
 
 
 def _drawn(states: Sequence[Mapping]) -> str:
@@ -275,19 +266,11 @@ def _value(model: Mapping) -> str:
 
 def _joined(outputs: Sequence[Mapping]) -> Iterator[Mapping]:
     """Outputs, with what a stream says in a row in one: a progress bar overwrites what it said."""
-    waiting: dict | None = None
-    for output in outputs:
-        stream = output["output_type"] == "stream"
-        if waiting is not None and stream and output.get("name") == waiting.get("name"):
-            waiting["text"] += output["text"]
-            continue
-        if waiting is not None:
-            yield waiting
-        waiting = dict(output) if stream else None
-        if not stream:
-            yield output
-    if waiting is not None:
-        yield waiting
+    for (kind, _), found in groupby(outputs, lambda one: (one["output_type"], one.get("name"))):
+        if kind == "stream":
+            yield {"output_type": kind, "text": "".join(one["text"] for one in found)}
+        else:
+            yield from found
 
 
 def _image(kind: str, content: str, metadata: Mapping) -> Shown:

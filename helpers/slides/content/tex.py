@@ -82,7 +82,7 @@ def prepare(tex: str, macros: dict[str, tuple[int, str]], display: bool = False)
     Raises:
         TexError: it has an environment that would be drawn wrong, or macros without an end.
     """
-    tex = _without_comments(tex)
+    tex = re.sub(r"(?<!\\)%[^\n]*", "", tex)  # comments
     tex = _expanded(_defined(tex, macros), macros)
     for pattern, instead in _MENDED:
         tex = pattern.sub(instead, tex)
@@ -110,10 +110,6 @@ def argument(tex: str, at: int) -> tuple[str, int]:
                 return tex[at + 1 : end], end + 1
         end += 1
     raise TexError("a brace is not closed")
-
-
-def _without_comments(tex: str) -> str:
-    return re.sub(r"(?<!\\)%[^\n]*", "", tex)
 
 
 def _defined(tex: str, macros: dict[str, tuple[int, str]]) -> str:
@@ -241,12 +237,8 @@ def _ruled(inner: str) -> str:
     columns = re.sub(r"[^lcr|]", "", re.sub(r"@\{[^{}]*\}|p\{[^{}]*\}", "l", spec)).strip("|")
     if "|" not in columns or re.search(r"\\begin\b", inner[end:]):
         return f"{{{columns.replace('|', '') or 'c'}}}" + inner[end:]
-    places, number = [], 0
-    for letter in columns:
-        if letter == "|":
-            places.append(number)
-        else:
-            number += 1
+    bars = [at for at, letter in enumerate(columns) if letter == "|"]
+    places = [at - before for before, at in enumerate(bars)]
     rows = []
     for row in re.split(r"\\\\", inner[end:]):
         if not row.strip():

@@ -56,14 +56,14 @@ def deck(chapter: Chapter, index: str = "") -> str:
         _read("dist/reveal.js"),
         _read("plugin/notes/notes.js"),
         _read("plugin/zoom/zoom.js"),
-        "(() => {\n" + "\n".join(map(_own, _SCRIPTS)) + "})();\n",
+        "(() => {\n" + "\n".join(map(own, _SCRIPTS)) + "})();\n",
     ]
     # The speaker's window is written by the notes plugin, and inherits this page's policy.
     speaker = re.findall(r"<script>(.*?)</script>", _read("plugin/notes/speaker-view.html"), re.S)
     theme = re.sub(r"@import[^;]+;", "", _read("dist/theme/white.css"))
     styles = [
         _read("dist/reveal.css"), theme, *chapter.outputs.styles,
-        *map(_own, _SHEETS),
+        *map(own, _SHEETS),
         fonts.css(sections + chapter.title + words(chapter)),
     ]  # fmt: skip
     return page(
@@ -206,7 +206,8 @@ def _source(slide: Slide, chapter: Chapter) -> str:
     return chapter.device
 
 
-def _own(name: str) -> str:
+def own(name: str) -> str:
+    """The text of a file of this package."""
     return _HERE.joinpath(name).read_text("utf-8")
 
 

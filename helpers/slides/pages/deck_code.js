@@ -204,7 +204,13 @@ function narrowIndent(line) {
 
 // ---- the source of a bench
 
-// The line at fault, or the one that counts most, is in sight when a bench comes up or is turned,
+// The line at fault, or the one that counts most.
+function busiestOf(rows) {
+  const most = (row) => Math.max(0, ...[...row.querySelectorAll(".kl-v")].map((cell) => Number(cell.textContent.replaceAll(",", ""))));
+  return rows.find((row) => row.matches(".kl-marked")) ?? rows.reduce((best, row) => (most(row) > most(best) ? row : best));
+}
+
+// That line is in sight when a bench comes up or is turned,
 // among whole lines.
 function showBusiest(bench) {
   const source = bench.querySelector(".bench-source");
@@ -221,10 +227,8 @@ function showBusiest(bench) {
   for (const set of listings.flatMap(fitListing)) set();
   source.style.maxHeight = "";
   source.scrollTop = 0;
-  const most = (row) => Math.max(0, ...[...row.querySelectorAll(".kl-v")].map(
-    (cell) => Number(cell.textContent.replaceAll(",", ""))));
   const rows = listings.flatMap(rowsOf);
-  const line = source.querySelector(".kl-marked") ?? rows.reduce((best, row) => (most(row) > most(best) ? row : best));
+  const line = busiestOf(rows);
   const outer = source.getBoundingClientRect();
   const scale = outer.height / source.offsetHeight;
   const places = rows.map((row) => row.getBoundingClientRect()).map(

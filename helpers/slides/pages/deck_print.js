@@ -46,17 +46,14 @@ function settleBench(bench) {
   setOn(bench, "data-view", figure ? "figure" : "source");
   const source = bench.querySelector(".bench-source");
   if (figure || !source) return;
-  const rows = [...source.querySelectorAll(".kl-row:not(.kl-headings, .kl-sums)")];
+  const rows = rowsOf(source);
   const heights = rows.map((row) => row.getBoundingClientRect().height);
   const room = source.getBoundingClientRect().height;
   const whole = source.scrollHeight * (room / source.clientHeight || 1);
   let left = room - (whole - heights.reduce((sum, height) => sum + height, 0));
   if (left <= 0 || whole <= room) return;
-  const most = (row) => Math.max(0, ...[...row.querySelectorAll(".kl-v")].map(
-    (cell) => Number(cell.textContent.replaceAll(",", ""))));
-  const marked = rows.findIndex((row) => row.matches(".kl-marked"));
-  const busiest = rows.reduce((best, row, n) => (most(row) > most(rows[best]) ? n : best), 0);
-  let [from, to] = [marked < 0 ? busiest : marked, marked < 0 ? busiest : marked];
+  let from = rows.indexOf(busiestOf(rows));
+  let to = from;
   left -= heights[from];
   // Upwards and downwards in turns.
   for (let up = true, stuck = 0; stuck < 2; up = !up) {

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from html import unescape
-from importlib.resources import files
+from html import escape, unescape
 
 from markupsafe import Markup
 
 from ...show import templates
 from ..content.chapter import Chapter
 from . import fonts
-from .deck import embed, heading, policy, words
+from .deck import embed, heading, own, page, policy, words
 from .sections import Section, sections
 
-_HERE = files(__package__)
 _SHEETS = ("page.css", "notebook.css", "paper.css")
 _TO_CHAPTER = re.compile(r'<a href="([\w.-]+)\.html">(.*?)</a>', re.S)
 
@@ -108,15 +106,13 @@ def whole_page(
     """
     first = own("theme.js")
     last = [own(name) for name in scripts]
-    return render(
-        "page.html",
-        title=title,
-        description=description,
+    return page(
+        title,
+        head=f'<meta name="description" content="{escape(description)}">\n'
+        f'<link rel="icon" href="data:,">\n<script>{first}</script>\n{styles}'
+        f"<style>{fonts.css(body + title + text + ''.join(last))}</style>",
+        body="\n".join([body, *(f"<script>{script}</script>" for script in last)]),
         policy=policy(allowed, [first, *last]),
-        styles=f"{styles}<style>{fonts.css(body + title + text + ''.join(last))}</style>",
-        first=first,
-        body=body,
-        scripts=last,
     )
 
 
@@ -133,11 +129,6 @@ def origin(device: str) -> str:
     if device.startswith("simulator"):
         return "Counts come from a simulator, with no GPU; times name the GPU they were taken on."
     return f"Numbers come from: {device}."
-
-
-def own(name: str) -> str:
-    """The text of a file of this package."""
-    return _HERE.joinpath(name).read_text("utf-8")
 
 
 def render(template: str, **values) -> Markup:

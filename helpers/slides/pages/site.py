@@ -22,13 +22,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import ExportError
 from ..build import COMPOSING, build, run_notebook, write
 from ..command import command, say
 from ..content.chapter import Chapter, chapter
 from ..execute import Executed
-from ..export_error import ExportError
-from .course import Course
-from .page import Link, Place, description, origin, own, reading_page, render, whole_page
+from ..front import Course
+from .deck import own
+from .page import Link, Place, description, origin, reading_page, render, whole_page
 from .sections import sections
 
 TITLE = "Attention on GPUs"
@@ -106,7 +107,7 @@ def _reading_pages(chapters: Mapping[Path, Chapter], folder: Path) -> list[Entry
     (folder / "notebooks").mkdir(exist_ok=True)
     for n, (path, one) in enumerate(chapters.items()):
         shutil.copyfile(path, folder / "notebooks" / path.name)
-        number, minutes = _number(path), in_words(one.course)
+        number, minutes = re.match(r"\d*", path.stem)[0], in_words(one.course)
         files = _files(folder, path.stem)
         place = Place(TITLE, number, minutes, files, before[n], after[n], names)
         write(folder / links[n].address, reading_page(one, place))
@@ -170,11 +171,6 @@ def in_words(course: Course, hours: bool = False) -> str:
 
     more = f", {said(course.exercises)} for exercises" if course.exercises else ""
     return f"{said(course.minutes)} in class{more}"
-
-
-def _number(path: Path) -> str:
-    found = re.match(r"\d+", path.stem)
-    return found[0] if found else ""
 
 
 def _files(folder: Path, name: str) -> tuple[Link, ...]:
