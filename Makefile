@@ -48,7 +48,7 @@ chapter: ## begin a chapter: make chapter NAME=12_demo
 	$(call install,lab)
 	@$(BIN)/python tools/chapter.py "$(NAME)"
 
-lists: ## write the lists of chapters in README and TEACHING from the notebooks
+lists: ## write the lists of chapters in README, TEACHING and chapter 00 from the notebooks
 	$(call install,lab)
 	@$(BIN)/python tools/lists.py $(ARGS)
 

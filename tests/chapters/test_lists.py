@@ -72,8 +72,10 @@ def test_a_chapter_comes_into_the_lists_when_it_is_no_longer_a_draft(tmp_path):
     assert [one.number for one in before] == ["00", "01", "02"]
     assert "`11_hopper` | wgmma and TMA" in lists.for_readers(before)
     assert "Written so far: 00 to 02. Chapters 02 end" in lists.for_readers(before)
+    assert "| 11, to come | wgmma and TMA" in lists.for_students(before)
     new.write_text(new.read_text("utf-8").replace("true", "false"), "utf-8")
     after = lists.chapters(tmp_path)
+    assert "| [11](11_hopper.ipynb) | wgmma, at last |" in lists.for_students(after)
     assert "| `11_hopper` | wgmma, at last |" in lists.for_readers(after)
     assert "Written so far: 00 to 02 and 11." in " ".join(lists.for_readers(after).split())
     assert "| 11 hopper | 45 min | – | none; a look |" in lists.for_teachers(after)
@@ -89,3 +91,15 @@ def test_a_page_keeps_what_is_around_its_list():
     assert "| new |" in new and "old" not in new and lists.rewritten(new, "| new |") == new
     with pytest.raises(ValueError, match="is gone"):
         lists.rewritten("nothing here", "| new |")
+
+
+def test_a_notebook_keeps_its_other_cells():
+    cells = [
+        {"source": "# Title\n"},
+        {"source": f"{lists.COMMAND}\nold\n<!-- End of the list. -->"},
+    ]
+    new = json.loads(lists.page_with(json.dumps({"cells": cells}), "| new |", notebook=True))
+    assert new["cells"][0] == cells[0]
+    assert "| new |" in new["cells"][1]["source"] and "old" not in new["cells"][1]["source"]
+    with pytest.raises(ValueError, match="is gone"):
+        lists.page_with(json.dumps({"cells": cells[:1]}), "| new |", notebook=True)
