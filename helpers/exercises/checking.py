@@ -11,6 +11,7 @@ from ..kernels.source import KernelError
 from ..panels.brackets import unmatched
 from ..panels.difference import Difference
 from ..panels.error_panels import panel_of
+from ..simulator.bounds.least import duration
 from ..simulator.compile.compile_errors import parse_log
 from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
@@ -34,6 +35,7 @@ from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting_note import Waiting
 from .wording import age, first_line, in_words, said
 
+BOUND_ON = "H200"  # that times are recorded of
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
 # Advice for those who call the simulator themselves.
 _IN_LAUNCH = re.compile(
@@ -340,7 +342,11 @@ class _Check:
                 self.fails(
                     f"The goal is met, but not by what this exercise is about: put back {text}"
                 )
-        self.passes(f"{'; '.join(met(exercise, goal, *seen) for goal in exercise.goals)}.")
+        least = self.report.bounds(BOUND_ON)
+        self.passes(
+            f"{'; '.join(met(exercise, goal, *seen) for goal in exercise.goals)}. "
+            f"At least {duration(least.seconds)} on an {BOUND_ON}: {least.limit}."
+        )
 
     def be_timed(self) -> None:
         if TIME not in self.names:

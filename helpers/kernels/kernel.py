@@ -280,6 +280,7 @@ class Kernel:
         whole: bool = False,
         machine_code: KernelCode | str | None = None,
         kinds: Collection[str] | None = None,
+        bound_on: str | None = None,
     ) -> Listing:
         """Show the kernel's source, highlighted, with the file's own line numbers.
 
@@ -294,6 +295,7 @@ class Kernel:
             machine_code: what `machine_code()` gives, or an architecture such as sm_90, to stand
                 beside the lines that it is of; a sentence says why where it cannot be made.
             kinds: of its instructions those to tell, such as ("fp32", "shared loads").
+            bound_on: a GPU's name, such as H200: the report's bound on it then stands below.
 
         Raises:
             KernelError: if a line, a counter or a kind is not there.
@@ -320,6 +322,7 @@ class Kernel:
             machine_code=code,
             kinds=kinds,
             lacks=lacks,
+            bound=report.bounds(bound_on).sentence if bound_on else "",
         )
 
     def __repr__(self) -> str:

@@ -50,6 +50,7 @@ class Listing(Shows):
         notes: (number, sentence) of lines whose counts are not a GPU's.
         machine: what the machine code takes, in two lines, if it stands beside the source.
         lacks: why it does not, where it was wanted.
+        bound: the least time of the launch whose counters are shown, in a sentence.
     """
 
     title: str
@@ -59,6 +60,7 @@ class Listing(Shows):
     notes: tuple[tuple[int, str], ...] = ()
     machine: tuple[str, ...] = ()
     lacks: str = ""
+    bound: str = ""
 
     @property
     def sums(self) -> tuple[int | float, ...]:
@@ -113,7 +115,7 @@ class Listing(Shows):
         if self.columns:
             rows.append(row("", "sum of these lines", sums))
         rows += [f"line {number}: {sentence}" for number, sentence in self.notes]
-        rows += [self.lacks] if self.lacks else []
+        rows += [said for said in (self.lacks, self.bound) if said]
         return "\n".join(rows)
 
 
@@ -130,6 +132,7 @@ def listing(
     machine_code: MachineCode | None = None,
     kinds: Collection[str] | None = None,
     lacks: str = "",
+    bound: str = "",
 ) -> Listing:
     """Make a listing of the lines `first` to `last` of `source`.
 
@@ -146,6 +149,7 @@ def listing(
         kinds: of its instructions those to tell, such as `fp32`; by default all that work on
             numbers or memory.
         lacks: why there is no machine code, to stand below.
+        bound: a sentence on the launch's least time, to stand below.
 
     Raises:
         KernelError: if the report has no counter of a name in `columns`, or there is no such kind.
@@ -166,7 +170,8 @@ def listing(
         for number in numbers
     )
     notes = _notes(report, numbers) if columns else ()
-    return Listing(title, detail, columns, lines, notes, _what_it_takes(machine_code, kinds), lacks)
+    machine_takes = _what_it_takes(machine_code, kinds)
+    return Listing(title, detail, columns, lines, notes, machine_takes, lacks, bound)
 
 
 def _columns(report, columns: tuple[str, ...] | None, numbers: Collection[int]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import sys
 from html import unescape
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from helpers.kernels import KernelError, load_kernel
@@ -186,3 +187,13 @@ def test_columns_can_be_chosen(kernel):
 def test_a_title_is_escaped():
     html = listing("int a;", 1, 1, title="<i>", detail="<T>")._repr_html_()
     assert "<i>" not in html and "&lt;i&gt;" in html and "&lt;T&gt;" in html
+
+
+def test_the_bound_on_a_named_gpu_stands_below():
+    k = load_kernel("00_vector_add.cu")
+    a, b, c = (np.zeros(64, np.float32) for _ in range(3))
+    report = k.count(1, 64, (a, b, c, 64))
+    shown = k.show(report, bound_on="H200")
+    assert repr(shown).endswith(report.bounds("H200").sentence)
+    assert "cannot be faster than" in shown.html() and "an H200" in shown.html()
+    assert "faster" not in k.show(report).html()

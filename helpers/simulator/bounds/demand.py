@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
+from ..compile.machine_code import MachineCode
+from .issue import FP32, SPECIAL, TENSOR, least_issued
+
 _OF_A_BLOCK = ("counted", "threads")
 
 
@@ -37,6 +40,7 @@ class Work:
         fp32: FFMA, FADD and FMUL.
         special: special functions.
         tensor: floating-point operations of `mma`, by the kind of numbers.
+        products: instructions of `mma`.
         shared_wavefronts: of shared memory, loads and stores.
         conflicts: of these, what bank conflicts add.
         global_wavefronts: that global loads take of L1 at least.
@@ -55,6 +59,7 @@ class Work:
     fp32: float = 0
     special: float = 0
     tensor: Mapping[str, float] = field(default_factory=dict)
+    products: float = 0
     shared_wavefronts: float = 0
     conflicts: float = 0
     global_wavefronts: float = 0
@@ -63,6 +68,15 @@ class Work:
     store_bytes: float = 0
     bypass_bytes: float = 0
     traffic: Traffic | None = None
+
+
+def on_machine(work: Work, code: MachineCode) -> Work:
+    """The same work with the instructions of the machine where more of them are sure."""
+    run = {FP32: work.fp32, SPECIAL: work.special, TENSOR: work.products}
+    issued = least_issued(code.instructions, run)
+    if issued <= work.instructions:
+        return work
+    return replace(work, instructions=issued, issued_as="SASS")
 
 
 def repeated(work: Work, factor: float) -> Work:

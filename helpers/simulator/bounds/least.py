@@ -108,7 +108,7 @@ class Bounds:
 
 def duration(seconds: float) -> str:
     """A time in words: 3.1 ms, 12 µs."""
-    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
     unit, size = next((one for one in units if seconds >= one[1]), units[-1])
     value = seconds / size
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..bounds.demand import Work
+from ..bounds.demand import Work, on_machine
 from ..bounds.gpus import Gpu
 from ..bounds.gpus import gpu as gpu_named
 from ..bounds.least import Bounds, bounds
@@ -116,6 +116,7 @@ class Report:
     def __init__(self, compiled, run, grid, block, arguments):
         self.entry = run.entry
         self.grid, self.block = grid, block
+        self.blocks: int = grid[0] * grid[1] * grid[2]
         self.source = compiled.source
         self.shared_bytes: int = run.shared_bytes  # a block's, static and dynamic
         self.counted = run.counting
@@ -204,15 +205,24 @@ class Report:
         threads = self.block[0] * self.block[1] * self.block[2]
         code = self.machine_code(gpu)
         dynamic = self._run.specials["dynamic_smem_size"]
-        blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        return occupancy(threads, code.registers, code.static_shared + dynamic, gpu, blocks=blocks)
+        return occupancy(
+            threads, code.registers, code.static_shared + dynamic, gpu, blocks=self.blocks
+        )
 
-    def bounds(self, gpu: str | Gpu = "H200", *, clock: float | None = None) -> Bounds:
+    def bounds(
+        self,
+        gpu: str | Gpu = "H200",
+        *,
+        clock: float | None = None,
+        code: MachineCode | None = None,
+    ) -> Bounds:
         """The least time that this launch can take on a GPU, for each part of it.
 
         Args:
             gpu: its name.
             clock: in Hz, of its multiprocessors; the data sheet's highest if left out.
+            code: what `machine_code(gpu)` gives, if it is at hand: instructions are then those of
+                the machine, as far as they are sure; otherwise those of PTX.
 
         Raises:
             SimulatorError: there is no such GPU, or the run was not counted.
@@ -224,7 +234,8 @@ class Report:
                 return self.occupancy(chip)
             return None
 
-        return bounds(self.entry, self.work, chip, clock, held)
+        work = self.work if code is None else on_machine(self.work, code)
+        return bounds(self.entry, work, chip, clock, held)
 
     @cached_property
     def work(self) -> Work:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from ..bounds.demand import Traffic, Work
+from ..bounds.issue import FP32, SPECIAL, TENSOR
 from ..isa.instructions import operation
 from ..limits import SECTOR_BYTES
 from .touched_sectors import Footprint
@@ -32,16 +33,16 @@ def work_of(report: Report) -> Work:
         report: of a launch that was counted.
     """
     run = report._run
-    blocks = report.grid[0] * report.grid[1] * report.grid[2]
+    blocks = report.blocks
     threads = report.block[0] * report.block[1] * report.block[2]
     scale = blocks / report.counted_blocks
     numbers: dict[str, float] = defaultdict(float)
     tensor: dict[str, float] = defaultdict(float)
     for i, warps in executed(run):
         kind = kind_of(i)
-        if kind == "tensor":
+        if kind == TENSOR:
             tensor[_numbers(i)] += scale * warps * flops_of(i)
-        elif kind:
+        if kind:
             numbers[kind] += scale * warps
         numbers["instructions"] += scale * warps * issues(i)
     c = report.counters
@@ -57,9 +58,10 @@ def work_of(report: Report) -> Work:
         counted=report.counted_blocks,
         threads=threads,
         instructions=numbers["instructions"],
-        fp32=numbers["fp32"],
-        special=numbers["special"],
+        fp32=numbers[FP32],
+        special=numbers[SPECIAL],
         tensor=dict(tensor),
+        products=numbers[TENSOR],
         shared_wavefronts=scale * shared,
         conflicts=scale * conflicts,
         global_wavefronts=scale * loaded / 4,
@@ -103,11 +105,11 @@ def executed(run):
 def kind_of(i: Instruction) -> str:
     """`fp32`, `special`, `tensor`, or empty for what is none of them."""
     if i.opcode in ("mma", "wmma"):
-        return "tensor" if i.opcode == "mma" or "mma" in i.modifiers else ""
+        return TENSOR if i.opcode == "mma" or "mma" in i.modifiers else ""
     last = i.modifiers[-1] if i.modifiers else ""
     if i.opcode in _SPECIAL and last in ("f32", "f16", "f16x2", "bf16", "bf16x2"):
-        return "special"
-    return "fp32" if i.opcode in _FP32 and last == "f32" else ""
+        return SPECIAL
+    return FP32 if i.opcode in _FP32 and last == "f32" else ""
 
 
 def issues(i: Instruction) -> int:
