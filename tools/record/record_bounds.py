@@ -2,6 +2,7 @@
 
     python tools/record/record_bounds.py --out DIR          (about two minutes on a GPU; needs CuPy and ncu)
     python tools/record/record_bounds.py --simulate FILE    (needs no GPU: the work of every launch, for FILE)
+    python tools/record/record_bounds.py --merge DIR FILE   (both, to tests/recorded/data)
     python tools/record/record_bounds.py --rungs FILE       (that of the rungs, to helpers/measure/counted)
 
 DIR gets `bounds_times.json` and `bounds_ncu.json`, each written anew after every few launches. A launch that fails is
@@ -30,7 +31,7 @@ from helpers.measure import nsight, timing  # noqa: E402
 from helpers.measure.ladder_times import bars  # noqa: E402
 from helpers.measure.rung_bounds import FILE  # noqa: E402
 from helpers.problem.ladder import ladder  # noqa: E402
-from helpers.simulator.bounds.demand import as_data, extrapolated  # noqa: E402
+from helpers.simulator.bounds.demand import as_data, extrapolated, work_from  # noqa: E402
 from tools.record.bounds_cases import Case, D, cases  # noqa: E402
 
 SAMPLE_MS = 1.5
@@ -243,6 +244,31 @@ def keep_rungs(file: Path) -> None:
     (FILE).write_text(f'{{"note": {json.dumps(note)},\n"rungs": {{\n {text}}}}}\n', "utf-8")
 
 
+KEPT = (
+    *_LAUNCH,
+    "l1tex__data_pipe_lsu_wavefronts.sum", "lts__t_sectors.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+    "sm__cycles_elapsed.max", *(metric for metric in _MORE if "stalled" in metric),
+)  # fmt: skip
+
+
+def merge(folder: Path, works: Path) -> None:
+    """Write `tests/recorded/data/bounds_h200.json`: of each launch its time, its metrics and its work, in a line."""
+    times, ncu, work = (
+        json.loads(file.read_text())
+        for file in (folder / "bounds_times.json", folder / "bounds_ncu.json", works)
+    )
+    lines = []
+    for name, timed in times["cases"].items():
+        found = {int(size): work_from(one) for size, one in work[name]["works"].items()}
+        size = work[name]["size"]
+        done = as_data(extrapolated(found, size) if size else found[0])
+        metrics = {m: ncu["cases"][name][m] for m in KEPT if m in ncu["cases"][name]}
+        lines.append(f"{json.dumps(name)}: {json.dumps({**timed, 'ncu': metrics, 'work': done})}")
+    about = {key: value for key, value in times.items() if key != "cases"}
+    text = json.dumps(about)[:-1] + ', "cases": {\n' + ",\n".join(lines) + "\n}}\n"
+    (ROOT / "tests" / "recorded" / "data" / "bounds_h200.json").write_text(text, "utf-8")
+
+
 def _one_a_line(kernels: dict) -> str:
     """JSON with a line for each size."""
     parts = []
@@ -273,12 +299,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--simulate", type=Path)
     parser.add_argument("--rungs", type=Path)
+    parser.add_argument("--merge", type=Path, nargs=2, help="DIR and FILE of the two above")
     parser.add_argument("--launch-all", type=Path)
     parser.add_argument("--only", default="", help="names of cases, with ; between them")
     given = parser.parse_args()
     found = chosen(given.only)
     if given.simulate:
         simulate_all(found, given.simulate)
+    elif given.merge:
+        merge(*given.merge)
     elif given.rungs:
         keep_rungs(given.rungs)
     elif given.launch_all:

@@ -43,8 +43,8 @@ class Work:
         products: instructions of `mma`.
         shared_wavefronts: of shared memory, loads and stores.
         conflicts: of these, what bank conflicts add.
-        global_wavefronts: that global loads take of L1 at least.
-        lines: of 128 bytes that each request of global memory touches, added up.
+        lines: of 128 bytes that each request of global memory touches, added up; each takes a
+            wavefront of L1. What `cp.async` copies takes none.
         requests: of global memory.
         store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
         bypass_bytes: that are loaded past L1.
@@ -62,7 +62,6 @@ class Work:
     products: float = 0
     shared_wavefronts: float = 0
     conflicts: float = 0
-    global_wavefronts: float = 0
     lines: float = 0
     requests: float = 0
     store_bytes: float = 0

@@ -14,6 +14,7 @@ from .occupancy import Occupancy
 DRAM, L2, L1, SHARED = "DRAM", "L2", "L1", "shared memory"
 ISSUE, FP32, SPECIAL = "issue slots", "FP32", "special functions"
 TENSOR = "tensor cores"
+_INTO_SM = 64  # bytes a clock from L2 to a multiprocessor
 _TIGHT = 0.85  # of a measured time, from where on a bound explains it
 RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR)
 
@@ -130,6 +131,7 @@ def bounds(
         clock: in Hz, of the multiprocessors; the data sheet's highest if left out.
         held: gives the occupancy of its multiprocessors.
     """
+    at_most = clock is None
     clock = gpu.clock if clock is None else clock
     busy = min(gpu.multiprocessors, work.blocks)
     found: dict[str, tuple[float, str]] = {}
@@ -138,15 +140,16 @@ def bounds(
         """Work that multiprocessors share, so much a clock and multiprocessor."""
         if amount:
             few = f", on {busy} of {gpu.multiprocessors} multiprocessors"
-            found[name] = (
-                amount / (busy * rate * clock),
-                why + (few if busy < gpu.multiprocessors else ""),
-            )
+            why += few if busy < gpu.multiprocessors else ""
+            found[name] = max(found.get(name, (0.0, "")), (amount / (busy * rate * clock), why))
 
     _memory(found, work, gpu)
-    per_clock(L1, work.lines, 1, _lines(work))
-    wavefronts = work.shared_wavefronts + work.global_wavefronts
-    per_clock(SHARED, wavefronts, 1, _wavefronts(work))
+    # Both go through one pipe. The part that fills it most is told with what both need.
+    both = work.shared_wavefronts + work.lines
+    first = work.shared_wavefronts >= work.lines
+    per_clock(SHARED, both if first else work.shared_wavefronts, 1, _wavefronts(work, first))
+    per_clock(L1, work.lines if first else both, 1, _lines(work, first))
+    per_clock(L2, work.bypass_bytes, _INTO_SM, f"{_bytes(work.bypass_bytes)} past L1")
     per_clock(ISSUE, work.instructions, gpu.issue, _count(work.instructions, work.issued_as))
     per_clock(FP32, work.fp32, gpu.fp32 / LANES, f"{_big(LANES * work.fp32)} FFMA, FADD and FMUL")
     per_clock(
@@ -154,6 +157,8 @@ def bounds(
         f"{_big(LANES * work.special)} special functions",
     )  # fmt: skip
     per_clock(TENSOR, *_tensor(work, gpu))
+    if at_most and busy == gpu.multiprocessors:
+        _at_full_power(found, work, gpu)
     named = {name: found[name] for name in RESOURCES if name in found}
     return Bounds(
         gpu,
@@ -174,34 +179,42 @@ def _memory(found: dict, work: Work, gpu: Gpu) -> None:
         if left > 0:
             why = f"{_bytes(moved)} to read and write, of which L2 can hold {_bytes(gpu.l2_bytes)}"
             found[DRAM] = (left / gpu.dram_rate, why)
-    rate = gpu.l2_rate
-    loaded = max(traffic.read if traffic else 0.0, work.bypass_bytes)
-    if rate and (moved := loaded + work.store_bytes):
-        found[L2] = (moved / rate, f"{_bytes(moved)} through it at least")
+    moved = (traffic.read if traffic else 0.0) + work.store_bytes
+    if moved:
+        found[L2] = (moved / gpu.l2_rate, f"{_bytes(moved)} through it at least")
+
+
+def _at_full_power(found: dict, work: Work, gpu: Gpu) -> None:
+    """Tensor cores on the whole chip, which then does not keep its highest clock."""
+    limits = {kind: gpu.tensor_limit(kind) for kind in work.tensor}
+    if work.tensor and all(limits.values()):
+        seconds = sum(flops / limits[kind] for kind, flops in work.tensor.items())
+        found[TENSOR] = max(found[TENSOR], (seconds, found[TENSOR][1]))
 
 
 def _tensor(work: Work, gpu: Gpu) -> tuple[float, float, str]:
     """Clocks of a multiprocessor that its tensor cores need, 1, and what for."""
     clocks, kinds = 0.0, []
     for kind, flops in work.tensor.items():
-        if rate := gpu.tensor_rate(kind):
+        if rate := gpu.tensor.get(kind):
             clocks += flops / rate
             kinds.append(f"{_big(flops)} operations on {kind} by mma.sync, {rate:,.0f} a clock")
     return clocks, 1, ", ".join(kinds)
 
 
-def _lines(work: Work) -> str:
+def _lines(work: Work, shared_first: bool) -> str:
     each = work.lines / work.requests if work.requests else 0
-    return f"{_big(work.requests)} requests of {each:.1f} lines of 128 bytes each"
+    said = f"{_big(work.requests)} requests of {each:.1f} lines of 128 bytes each"
+    more = 0 if shared_first else work.shared_wavefronts / (work.shared_wavefronts + work.lines)
+    return said + (f"; shared memory adds {more:.0%} of its wavefronts" if more >= 0.01 else "")
 
 
-def _wavefronts(work: Work) -> str:
-    shared, everything = work.shared_wavefronts, work.shared_wavefronts + work.global_wavefronts
-    if not shared:
-        return f"{_big(everything)} wavefronts of global loads"
+def _wavefronts(work: Work, shared_first: bool) -> str:
+    shared = work.shared_wavefronts
+    both = shared + work.lines if shared_first else shared
     if work.conflicts:
-        return f"{work.conflicts / shared:.0%} of its wavefronts are conflicts"
-    return f"{_big(everything)} wavefronts, none of them a conflict"
+        return f"{work.conflicts / both:.0%} of its wavefronts are conflicts"
+    return f"{_big(both)} wavefronts, none of them a conflict"
 
 
 def _count(instructions: float, kind: str) -> str:

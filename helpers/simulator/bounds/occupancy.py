@@ -1,7 +1,8 @@
 """How many blocks of a launch a multiprocessor holds at once, and what keeps it from more.
 
 As NVIDIA's `cuda_occupancy.h` has it: registers go to warps, in multiples of 256, out of the share
-of a quarter of the multiprocessor; shared memory goes to blocks, with what the system keeps of it.
+of a quarter of the multiprocessor; a thread has 16 at least. Shared memory goes to blocks, with
+what the system keeps of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ..limits import LANES
 from .gpus import Gpu, gpu
 
 WARPS, BLOCKS, REGISTERS, SHARED = "warps", "blocks", "registers", "shared memory"
+LEAST_REGISTERS = 16  # that a thread is given (Nsight Compute on an H200)
 _WHY = {
     WARPS: "it holds no more warps",
     BLOCKS: "it holds no more blocks",
@@ -165,7 +167,7 @@ def _by_registers(warps: int, registers: int, chip: Gpu) -> int:
     limits = chip.limits
     if not registers:
         return limits.multiprocessor_blocks
-    a_warp = _up(registers * LANES, limits.register_unit)
+    a_warp = _up(max(registers, LEAST_REGISTERS) * LANES, limits.register_unit)
     # The check of a launch takes it that every quarter holds as many warps as the fullest.
     if a_warp * _up(warps, limits.partitions) > limits.registers:
         return 0

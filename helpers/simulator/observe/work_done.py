@@ -48,8 +48,7 @@ def work_of(report: Report) -> Work:
     c = report.counters
     moved, lines = _touched(run, blocks, report.counted_blocks)
     requests = sum(c[f"global_{kind}_requests"] for kind in ("load", "store", "atomic"))
-    copied, passed = _copied(run)
-    loaded = c["global_load_sectors"] - copied
+    passed = _past_l1(run)
     shared = c["shared_load_wavefronts"] + c["shared_store_wavefronts"]
     conflicts = c["shared_load_bank_conflicts"] + c["shared_store_bank_conflicts"]
     stored = c["global_store_sectors"] + c["global_atomic_sectors"]
@@ -64,7 +63,6 @@ def work_of(report: Report) -> Work:
         products=numbers[TENSOR],
         shared_wavefronts=scale * shared,
         conflicts=scale * conflicts,
-        global_wavefronts=scale * loaded / 4,
         lines=scale * lines,
         requests=scale * (requests - c["cp_async_instructions"]),
         store_bytes=scale * SECTOR_BYTES * stored,
@@ -143,15 +141,17 @@ def _numbers(i: Instruction) -> str:
     return _KINDS.get(types[1], "fp16") if len(types) > 1 else kind
 
 
-def _copied(run) -> tuple[int, int]:
-    """Sectors that `cp.async` loads, and those of it and of other loads that pass by L1."""
-    copied = passed = 0
-    serials = {i.serial: i for i, _ in executed(run) if i.opcode in ("cp", "ld")}
-    for serial, i in serials.items():
-        sectors = run.tally.counts.get(serial, {}).get("global_load_sectors", 0)
-        copied += sectors if i.opcode == "cp" else 0
-        passed += sectors if {"cg", "cv", "volatile"}.intersection(i.modifiers) else 0
-    return copied, passed
+def _past_l1(run) -> int:
+    """Sectors of loads and copies that pass by L1."""
+    serials = [
+        i.serial
+        for i, _ in executed(run)
+        if i.opcode in ("cp", "ld") and {"cg", "cv", "volatile"}.intersection(i.modifiers)
+    ]
+    counts = run.tally.counts
+    return sum(
+        counts[serial].get("global_load_sectors", 0) for serial in serials if serial in counts
+    )
 
 
 def flops_of(i) -> int:
