@@ -23,7 +23,7 @@ SUMMARY = {
     "shared_load_bank_conflicts": ("shared loads", "conflicts"),
     "shared_store_wavefronts": ("shared stores", "wavefronts"),
     "shared_store_bank_conflicts": ("shared stores", "conflicts"),
-    "instructions": ("warp", "instructions"),
+    "instructions": ("PTX", "instructions"),
 }
 # The few that tell one run from another in the history.
 HISTORY = (
