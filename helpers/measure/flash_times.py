@@ -93,7 +93,7 @@ def reach(upto: str = "flash_swizzled") -> Table:
         rate, profile = rates[_short(name)], recording.profile(name)
         busy = f"{profile.metrics[_BUSY]:.1f} %" if profile else ""
         rows.append((_short(name), f"{rate:.0f}", f"{100 * rate / most:.1f} %", busy))
-    headings = (facts.device, "TFLOPS", "of mma.sync's", "tensor cores busy")
+    headings = (f"{facts.device}, recorded", "TFLOPS", "of mma.sync's", "tensor cores busy")
     note = f"mma.sync alone: {facts.date}, {facts.protocol.split(';')[0]}. Busy: Nsight Compute."
     return Table(headings, rows, note)
 

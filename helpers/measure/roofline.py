@@ -137,7 +137,9 @@ def kernel_bounds(upto: str, kernel: str) -> Table:
     for name in bars(upto):
         one = Standing(0.0, times[name][SIZE] / 1e3, [least(name)[kernel]])
         rows.append((name, *_beside(one)))
-    return Table(_headings(kernel, _recorded().device), rows, f"N = {SIZE:,}, d = {D}.")
+    return Table(
+        _headings(kernel, f"{_recorded().device}, recorded"), rows, f"N = {SIZE:,}, d = {D}."
+    )
 
 
 def parts(name: str) -> Table:

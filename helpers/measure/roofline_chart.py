@@ -83,7 +83,7 @@ def roofline_chart(
         for p in points
     )
     label = f"Roofline of {gpu} by level. TFLOPS of each rung: {said}."
-    return chart(draw, (12.2, 4.6), label, panels=len(rates))
+    return chart(draw, (12.2, 5.4), label, panels=len(rates))
 
 
 def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
