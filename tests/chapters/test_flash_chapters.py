@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.prose import prose
+from chapters.prose import prose
 
 from helpers.kernels import load_kernel
 from helpers.measure.facts import load_facts
@@ -69,7 +69,7 @@ def test_what_limits_the_flash_kernels():
     before, after = ({part: int(share[:-1]) for part, _, share in parts(f"flash_{name}").rows}
                      for name in ("baseline", "swizzled"))  # fmt: skip
     text = prose("08_flash_attention")
-    assert "for 80 % of the time at the highest clock, and for 89 % at the clock" in text
+    assert "for 80 % of the time at the highest clock, for 89 % at the clock" in text
     assert before["shared memory"] == pytest.approx(80, abs=1)
     kept = METRICS["flash_baseline"]["gpc__cycles_elapsed.avg.per_second"]
     at_that_clock = before["shared memory"] * gpu("H200").clock / kept

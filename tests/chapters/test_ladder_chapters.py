@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from support.prose import prose
+from chapters.prose import prose
 
 from helpers.measure.facts import load_facts
 from helpers.measure.recorded import LADDER, load
