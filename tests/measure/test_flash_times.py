@@ -79,7 +79,7 @@ def test_what_is_measured_comes_first(monkeypatch):
 
 
 def test_samples_are_taken_in_rounds(monkeypatch):
-    """Each kernel as often as fills a sample, one after the other, and the first round not kept."""
+    """Each kernel as often as fills a sample, in turn; what warms it up is not kept."""
     taken, made = [], []
 
     def between(cp, launch, launches, host):
@@ -90,10 +90,11 @@ def test_samples_are_taken_in_rounds(monkeypatch):
     monkeypatch.setattr(timing, "between_events", between)
     launches = {name: (lambda name=name: made.append(name) or name) for name in "ab"}
     times = timing.in_turn(launches, 3, 20, most=100)
-    assert taken[:2] == [("a", 1), ("b", 1)]  # how long one takes
-    assert taken[2:] == [("a", round(20 / 2.1)), ("b", 1)] * 4
-    # Samples 5, 7 and 9 are a's after its warm-up, 6, 8 and 10 are b's.
-    assert [*times["a"], *times["b"]] == pytest.approx([2.5, 2.7, 2.9, 40.6, 40.8, 41.0])
+    full = round(20 / 2.1)
+    assert taken[:3] == [("a", 1), ("a", full), ("b", 1)]  # how long one takes, and a warm-up
+    assert taken[3:] == [("a", full), ("b", 1)] * 3
+    # Samples 4, 6 and 8 are a's, 5, 7 and 9 are b's.
+    assert [*times["a"], *times["b"]] == pytest.approx([2.4, 2.6, 2.8, 40.5, 40.7, 40.9])
 
 
 def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
