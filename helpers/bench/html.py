@@ -261,10 +261,8 @@ def _of(data: Mapping[str, Any]) -> str:
 
 def _shape(sizes: Sequence[int]) -> str:
     """`2 × 8`, without trailing ones."""
-    sizes = list(sizes)
-    while len(sizes) > 1 and sizes[-1] == 1:
-        sizes.pop()
-    return " × ".join(f"{size:,}" for size in sizes)
+    axes = max((n for n, size in enumerate(sizes, 1) if size > 1), default=1)
+    return " × ".join(f"{size:,}" for size in sizes[:axes])
 
 
 def _error(checks: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,6 @@ import asyncio
 import weakref
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from ..kernels.source import KernelError, Value
 from .result import Result
@@ -24,18 +23,6 @@ PAUSE = 0.05  # seconds between two stages of idle work
 
 # All sessions of this kernel: one that idles must not keep another waiting.
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
-
-
-class Handle(Protocol):
-    """Something that was to be called later, and may be called off."""
-
-    def cancel(self) -> None: ...
-
-
-class Loop(Protocol):
-    """Calls functions later; `asyncio`'s event loops do."""
-
-    def call_later(self, delay: float, callback: Callable[[], None], /) -> Handle: ...
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -94,7 +81,7 @@ class Session:
     def __init__(
         self,
         subject: Subject,
-        loop: Loop | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
         changed: Callable[[], None] = lambda: None,
         delay: float = DELAY,
         start: Mapping[str, Value] | None = None,
@@ -112,7 +99,7 @@ class Session:
         self.history: list[Past] = []
         self.refused: dict[tuple[str, Value], str] = {}
         self._loop, self._changed, self._delay, self._idle = loop, changed, delay, idle
-        self._waiting: Handle | None = None
+        self._waiting: asyncio.Handle | None = None
         self._work: Generator | None = None
         self._runs = 0
         _sessions.add(self)

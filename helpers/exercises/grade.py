@@ -11,6 +11,7 @@ import argparse
 import csv
 import json
 import os
+import string
 import subprocess
 import sys
 import unicodedata
@@ -61,14 +62,10 @@ class Student:
     troubles: list[str] = field(default_factory=list)
 
     def add(self, name: str, text: str) -> None:
-        """Keep an answer, unless it is there already or nothing is filled in."""
-        if body(text).split() == exercise(name).skeleton.split():
-            return
-        texts = self.answers.setdefault(name, [])
-        if text in texts:
-            texts.remove(text)
-        texts.append(text)
-        del texts[:-_MOST_ANSWERS]
+        """Keep an answer, unless nothing is filled in; one that was there already counts as new."""
+        if body(text).split() != exercise(name).skeleton.split():
+            others = [one for one in self.answers.get(name, []) if one != text]
+            self.answers[name] = [*others, text][-_MOST_ANSWERS:]
 
 
 def find_answers(folder: Path) -> list[Student]:
@@ -103,8 +100,6 @@ def find_answers(folder: Path) -> list[Student]:
 
 
 _NAMES = [one.name for one in EXERCISES]
-
-
 _CHAPTERS = [path.stem for path in Path(__file__).parents[2].glob("notebooks/*.ipynb")]
 
 
@@ -152,8 +147,7 @@ def _student_of(path: Path) -> str:
 def _read(student: Student, path: Path) -> None:
     try:
         if path.suffix.lower() == ".cu":
-            found = [name for name in _NAMES if name in path.stem]
-            for name in found[:1]:
+            if name := next((name for name in _NAMES if name in path.stem), ""):
                 student.add(name, read_answer(exercise(name), path))
             return
         for name, text in kernel_cells(path):
@@ -191,20 +185,18 @@ def _source(cell: dict) -> str:
     """The text of a code cell; empty where it has none."""
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
-    if cell.get("cell_type") != "code" or not all(isinstance(line, str) for line in lines):
-        return ""
-    return "".join(lines)
+    good = cell.get("cell_type") == "code" and all(isinstance(line, str) for line in lines)
+    return "".join(lines) if good else ""
 
 
 def grade(name: str, texts: Iterable[str], seconds: float = 60.0, gpu: bool = False) -> Grade:
     """The grade of a student's answers to an exercise: of one that passes, or of the last one."""
-    last = None
+    results: list[Grade] = []
     for text in reversed(list(texts)):
-        result = _checked_apart(name, text, seconds, gpu)
-        if result.passed:
-            return result
-        last = last or result
-    return last or Grade("compiles", "There is no answer.")
+        results.append(_checked_apart(name, text, seconds, gpu))
+        if results[-1].passed:
+            return results[-1]
+    return results[0] if results else Grade("compiles", "There is no answer.")
 
 
 def _checked_apart(name: str, text: str, seconds: float, gpu: bool) -> Grade:
@@ -267,14 +259,13 @@ class Grades:
             return "Nobody has handed in a notebook or a .cu file of an exercise."
         wide = max(7, *(len(student.name) for student in self.students))
         digits = max([len(name.split("_")[0]) for name in self.exercises], default=2)
-        rows = [
-            " " * wide + "  " + " ".join(f"{chr(65 + n):>{digits}}" for n in self._numbers())
-            + "  solved"
-        ]  # fmt: skip
+        letters = string.ascii_letters[: len(self.exercises)]
+        heads = " ".join(f"{letter:>{digits}}" for letter in letters)
+        rows = [f"{'':<{wide}}  {heads}  solved"]
         for student in self.students:
             marks = " ".join(f"{self._mark(student, name):>{digits}}" for name in self.exercises)
             rows.append(f"{student.name:<{wide}}  {marks}  {self.solved(student):>6}")
-        rows += [""] + [f"{chr(65 + n)}  {self.exercises[n]}" for n in self._numbers()]
+        rows += ["", *map("  ".join, zip(letters, self.exercises, strict=True))]
         reasons = [
             f"{student} {name}: {grade}"
             for (student, name), grade in self.grades.items()
@@ -296,9 +287,6 @@ class Grades:
                 if name.startswith(("=", "+", "-", "@")):  # a formula to a spreadsheet
                     name = f"'{name}"
                 rows.writerow([name, *grades, self.solved(student)])
-
-    def _numbers(self) -> range:
-        return range(len(self.exercises))
 
     def _mark(self, student: Student, name: str) -> str:
         grade = self.grades.get((student.name, name))

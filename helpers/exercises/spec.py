@@ -156,8 +156,7 @@ class Exercise:
     @functools.cached_property
     def skeleton(self) -> str:
         """What students start from: the solution without its marked lines."""
-        lines = read(self.file).split("\n")
-        return "\n".join(line for n, line in enumerate(lines, 1) if n not in self.marked)
+        return "\n".join(line for line in read(self.file).split("\n") if not _MARKED.search(line))
 
     @functools.cached_property
     def answer(self) -> str:

@@ -72,9 +72,7 @@ def _panel(error: BaseException) -> Panel:
     if isinstance(error, SimulatorError):
         return _compile_panel(error) if error.log else _simulator_panel(error)
     if isinstance(error, Interrupted):
-        said, state = _state(text)
-        listing = _excerpt(error, [error.line]) if error.line else None
-        return Panel("Interrupted", tuple(filter(None, [said, state])), "", listing, "note")
+        return replace(_simulator_panel(error), title="Interrupted", kind="note")
     if isinstance(error, Headlined):
         return Panel(error.headline, (text,))
     if name == "CompileException":
@@ -86,8 +84,8 @@ def _panel(error: BaseException) -> Panel:
     return Panel(name, (text or "It has no message.",))
 
 
-def _simulator_panel(error: SimulatorError) -> Panel:
-    title = _TITLES.get(error.kind, "The launch failed")
+def _simulator_panel(error: SimulatorError | Interrupted) -> Panel:
+    title = _TITLES.get(getattr(error, "kind", ""), "The launch failed")
     place = f" on line {error.line}" if error.line else ""
     place += f" of {error.file}" if place and error.file else ""
     said, state = _state(str(error).strip())

@@ -71,12 +71,8 @@ def check_cooperative(entry: str, blocks: int, threads: int) -> None:
 
 def macros_of(options: tuple[str, ...]) -> dict[str, str]:
     """What -D options define: {"ELEMENT": "half"} of -DELEMENT=half."""
-    found = {}
-    for option in options:
-        m = re.match(r"^(?:-D|--define-macro=)(\w+)(?:=(.*))?$", option)
-        if m:
-            found[m.group(1)] = m.group(2) if m.group(2) is not None else "1"
-    return found
+    defined = (re.match(r"^(?:-D|--define-macro=)(\w+)(?:=(.*))?$", one) for one in options)
+    return {m[1]: "1" if m[2] is None else m[2] for m in defined if m}
 
 
 def declared_arguments(
@@ -199,17 +195,16 @@ def _checked_value(where: str, arg, param, declared: Declared | None) -> bytes:
         )
     if raw.nbytes != param.size:
         raise _ARGUMENT(
-            f"{where} is declared as `{kind}` ({_number(param.size, 'byte')}), but is {raw.dtype} "
-            f"({_number(raw.nbytes, 'byte')}): pass np.{_numpy(declared, param)}(...).",
+            f"{where} is declared as `{kind}` ({_bytes(param.size)}), but is {raw.dtype} "
+            f"({_bytes(raw.nbytes)}): pass np.{_numpy(declared, param)}(...).",
         )
-    if declared and declared.dtypes and declared.vector == 1:
-        wanted = declared.dtypes[0]
-        number = np.dtype(wanted) if wanted != "bfloat16" else None
-        if number is not None and (raw.dtype.kind == "f") != (number.kind == "f"):
-            if raw.dtype.kind in "fiub" and number.kind in "fiu":
-                raise _ARGUMENT(
-                    f"{where} is declared as `{kind}`, but is {raw.dtype}: pass np.{wanted}(...).",
-                )
+    wanted = declared.dtypes[0] if declared and declared.dtypes and declared.vector == 1 else ""
+    if wanted not in ("", "bfloat16"):
+        kinds = raw.dtype.kind, np.dtype(wanted).kind
+        if kinds.count("f") == 1 and kinds[0] in "fiub" and kinds[1] in "fiu":
+            raise _ARGUMENT(
+                f"{where} is declared as `{kind}`, but is {raw.dtype}: pass np.{wanted}(...).",
+            )
     return raw.tobytes()
 
 
@@ -242,8 +237,8 @@ def _numpy(declared: Declared | None, param) -> str:
     return {"f32": "float32", "f64": "float64"}.get(param.type, f"int{8 * param.size}")
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _bytes(count: int) -> str:
+    return f"{count} byte{'s' * (count != 1)}"
 
 
 def _describe(arg) -> str:

@@ -61,8 +61,8 @@ def check_number(kernel: str, names: Sequence[str], args, refusal: Refusal) -> N
     listed += f" ({', '.join(names)})" if names else ""
     fault = f"{len(args) - len(names)} too many"
     if missing := names[len(args) :]:
-        fault = f"{' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))} "
-        fault += "is missing" if len(missing) == 1 else "are missing"
+        named = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        fault = f"{named} {'is' if len(missing) == 1 else 'are'} missing"
     raise refusal(f"{kernel} takes {listed}, got {len(args)}: {fault}.")
 
 
@@ -157,10 +157,8 @@ def _three(kernel: str, what: str, shape, refusal: Refusal) -> Shape:
 
 
 def _product(shape: Shape) -> str:
-    sizes = [*shape]
-    while len(sizes) > 1 and sizes[-1] == 1:
-        sizes.pop()
-    return " × ".join(str(size) for size in sizes)
+    axes = max((n for n, size in enumerate(shape, 1) if size > 1), default=1)
+    return " × ".join(map(str, shape[:axes]))
 
 
 def _numpy_name(dtype: str) -> str:

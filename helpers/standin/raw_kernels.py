@@ -55,17 +55,9 @@ class RawKernel:
     """
 
     # As in CuPy, a mistyped attribute cannot be set.
-    __slots__ = (
-        "__name__",
-        "_carveout",
-        "_max_dynamic",
-        "backend",
-        "code",
-        "enable_cooperative_groups",
-        "name",
-        "_name_expressions",
-        "options",
-        "report",
+    __slots__ = tuple(
+        "__name__ _carveout _max_dynamic _name_expressions backend code enable_cooperative_groups "
+        "name options report".split()
     )
 
     def __init__(

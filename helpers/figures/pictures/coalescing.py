@@ -90,20 +90,17 @@ def sector_frames(views: Sequence[View], lanes_a_step: int = 4) -> list[Frame]:
     if not 1 <= len(views) <= 2 or lanes_a_step < 1:
         raise ValueError("sector_frames takes one or two views, and one lane a step or more.")
     panels = [_Panel(each, _PANEL * n) for n, each in enumerate(views)]
+    label = "; ".join(f"{one.view.title}: {len(one.sectors)} sectors" for one in panels)
     frames = []
     for first in range(0, LANES, lanes_a_step):
         last = min(first + lanes_a_step, LANES) - 1
-        canvas = Canvas(height=_PANEL * len(panels) + 6, label=_label(panels))
+        canvas = Canvas(height=_PANEL * len(panels) + 6, label=f"{label}.")
         for panel in panels:
             panel.draw(canvas, first, last)
         if len(panels) > 1:
             canvas.line(12, _PANEL - 4, 948, _PANEL - 4, stroke="grid")
         frames.append(canvas.frame(_caption(panels, first, last)))
     return frames
-
-
-def _label(panels: list[_Panel]) -> str:
-    return "; ".join(f"{panel.view.title}: {len(panel.sectors)} sectors" for panel in panels) + "."
 
 
 class _Panel:
