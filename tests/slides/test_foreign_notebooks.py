@@ -162,6 +162,14 @@ def test_a_terminal_shows_what_was_written_last():
     ]
 
 
+def test_a_bar_that_was_taken_away_leaves_no_box(tmp_path):
+    bar = [new_output("stream", name="stderr", text=text) for text in ("\r 50 %", "\r100 %\n", "")]
+    gone = [*bar[:1], new_output("stream", name="stderr", text="\r      \r")]
+    cells = [new_code_cell("run()", outputs=outputs) for outputs in (bar, gone)]
+    texts = [shown(taken_apart(tmp_path, cell)) for cell in cells]
+    assert [html.count("data-output") for html in texts] == [1, 0] and "100 %" in texts[0]
+
+
 @pytest.mark.parametrize("rgb", [(255, 255, 0), (255, 135, 0), (0, 0, 120), (128, 128, 128)])
 def test_any_colour_of_a_terminal_can_be_read_in_light_and_dark(rgb):
     html = terminal.html(f"\x1b[38;2;{';'.join(map(str, rgb))}mtext\x1b[0m")

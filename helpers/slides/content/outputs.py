@@ -92,8 +92,8 @@ class Outputs:
     def _of(self, output: Mapping) -> Iterator[Shown]:
         kind = output["output_type"]
         if kind == "stream":
-            if text := output["text"].strip("\n"):
-                yield self._written(text)
+            if terminal.last_state(output["text"]).strip():  # a bar may have been taken away
+                yield self._written(output["text"].strip("\n"))
             return
         if kind == "error":
             said = f"{output['ename']}: {output['evalue']}".strip("\n")
