@@ -7,10 +7,6 @@
 
 The notebook is executed first. What a deck shows is chosen by the cells' own metadata: the
 slideshow type, `source_hidden`, and the tags `hide-input`, `hide-output` and `notes`.
+
+Nothing is imported here: what runs in the kernel of a notebook is spared nbconvert.
 """
-
-from nbconvert.utils.exceptions import ConversionException
-
-
-class ExportError(ConversionException):
-    """A notebook that cannot be exported; the message names it, the cell and the error."""

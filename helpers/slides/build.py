@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..gpu import device
-from . import ExportError, printing
+from . import printing
 from .command import command, say
 from .content.chapter import chapter
 from .execute import Executed, execute, read
+from .export_error import ExportError
 from .pages import fonts
 from .pages.deck import deck, page, policy
 from .pages.decks import Listed, decks_in

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from . import ExportError
+from .export_error import ExportError
 from .pages.decks import notebooks
 
 say = partial(print, flush=True)

@@ -14,7 +14,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from . import ExportError
+from .export_error import ExportError
 from .waking_client import WakingClient
 
 WIDGETS = "application/vnd.jupyter.widget-state+json"

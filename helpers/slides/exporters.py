@@ -16,8 +16,8 @@ from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
 from traitlets import Integer, Unicode, default
 
-from . import ExportError
 from .execute import execute
+from .export_error import ExportError
 
 _OWN = __package__.partition(".")[0]
 

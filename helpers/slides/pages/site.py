@@ -22,11 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import ExportError
 from ..build import COMPOSING, build, run_notebook, write
 from ..command import command, say
 from ..content.chapter import Chapter, chapter
 from ..execute import Executed
+from ..export_error import ExportError
 from ..front import Course
 from .deck import own
 from .page import Link, Place, description, origin, reading_page, render, whole_page
