@@ -57,10 +57,11 @@ def fragments(data: Mapping[str, Any], pictures: Mapping[str, str] | None = None
         data: what `Result.data()` gives, or what JSON made of it.
         pictures: SVG of a kernel's run by the kernel's name.
     """
+    first, _, _ = data["message"].partition("\n")
     return {
         "settings": dict(data["settings"]),
         "status": data["status"],
-        "said": f"{VERDICTS[data['status']]}. {_first_line(data['message'])}",
+        "said": f"{VERDICTS[data['status']]}. {first}",
         "head": head(data),
         "kernels": [
             {
@@ -310,7 +311,3 @@ def _columns(by_line: Mapping[int, Mapping[str, int]], first: int, last: int) ->
     """The counters that some line from `first` to `last` has."""
     inside = [counts for line, counts in by_line.items() if first <= line <= last]
     return tuple(name for name in BY_LINE if any(name in counts for counts in inside))
-
-
-def _first_line(message: str) -> str:
-    return message.partition("\n")[0]

@@ -176,7 +176,7 @@ class BankFilm:
         for bank, words in sorted(stacks.items()):
             for row, word in enumerate(words):
                 box = (_LEFT + bank * _PITCH + 1, bottom - (row + 1) * height + 0.5)
-                asked = self._askers(word, phase, last)
+                asked = sum(word in self.words(lane) for lane in self._of(phase, last))
                 thick = word in now and self.access.bytes <= WORD
                 self._word(canvas, *box, height - 1, word, thick, len(words) > 1, asked)
             alone = len(stacks.get(bank + 1, ())) != len(words)
@@ -203,10 +203,6 @@ class BankFilm:
                 y = bottom - (row + 0.5) * height + 5
                 canvas.text(_LEFT - 10, y, f"{row + 1}", anchor="end", fill="muted")
             canvas.text(_LEFT - 10, ground - 8, "wavefront", anchor="end", fill="muted")
-
-    def _askers(self, word: int, phase: int, last: int) -> int:
-        """How many lanes of a phase, up to `last`, ask for a word."""
-        return sum(word in self.words(lane) for lane in self._of(phase, last))
 
     def _word(self, canvas, x, y, height, word, thick, shared_bank, asked) -> None:
         hue = "vermillion" if shared_bank else "green"

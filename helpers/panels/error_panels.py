@@ -22,6 +22,7 @@ from .excerpts import excerpt
 from .panel import Panel
 
 HELPERS = str(Path(__file__).resolve().parent.parent)
+_CELL = re.compile(r"<ipython-input|.*ipykernel_")  # as IPython and ipykernel call a cell's file
 _CUDA = ("CUDADriverError", "CUDARuntimeError")
 _MOST = 4  # diagnostics told one by one
 
@@ -229,13 +230,8 @@ def _called_from(error: BaseException) -> str:
     found = ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
-        if file.startswith(HELPERS) or not _is_cell(file):
+        if file.startswith(HELPERS) or not _CELL.match(file):
             continue
         text = linecache.getline(file, number).strip()
         found = f"line {number} of the cell: {text}" if text else ""
     return found
-
-
-def _is_cell(file: str) -> bool:
-    """Whether a file is a cell's, of IPython or ipykernel."""
-    return file.startswith("<ipython-input") or "ipykernel_" in file

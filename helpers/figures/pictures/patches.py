@@ -79,7 +79,11 @@ class PatchFilm:
         rows = [load.row for load in loads if load.tile == "s_Q"]
         columns = [load.row for load in loads if load.tile == "s_K"]
         served = [place for place in self.patch if place[0] in rows and place[1] in columns]
-        canvas = Canvas(height=self.y + _SIDE + 24, label=self._label())
+        label = (
+            f"Thread {self.thread} reads {len(self.loads)} times 4 floats for "
+            f"{_FLOATS * len(self.patch)} multiplications of its {len(self.patch)} sums."
+        )
+        canvas = Canvas(height=self.y + _SIDE + 24, label=label)
         self._tiles(canvas)
         self._loads(canvas, loads)
         waiting = [place for place in self.patch if place not in served]
@@ -127,12 +131,6 @@ class PatchFilm:
             canvas.text(x, at, what)
             canvas.text(x + 330, at, count, size=LARGE, bold=True, anchor="end")
         canvas.text(x, y + 148, "one sum at a time: 2 floats a multiplication", fill="muted")
-
-    def _label(self) -> str:
-        return (
-            f"Thread {self.thread} reads {len(self.loads)} times 4 floats for "
-            f"{_FLOATS * len(self.patch)} multiplications of its {len(self.patch)} sums."
-        )
 
     def _caption(self, loads: list[_Load], served: int) -> str:
         if not loads:

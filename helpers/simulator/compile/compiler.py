@@ -249,13 +249,10 @@ def _read_includes(code: str, folders: list[str]) -> tuple[tuple[str, str, str],
                     name = prefix + include.name if place == folder else include.name
                     included = Path(path).read_text(encoding="utf-8", errors="replace")
                     found[path] = (name, included)
-                    waiting.append((included, os.path.dirname(path), _folder_of(name)))
+                    place_of = name[: name.rfind("/") + 1]
+                    waiting.append((included, os.path.dirname(path), place_of))
                 break
     return tuple((path, name, text) for path, (name, text) in found.items())
-
-
-def _folder_of(name: str) -> str:
-    return name[: name.rfind("/") + 1]
 
 
 def has_unread_include(request: Request) -> bool:

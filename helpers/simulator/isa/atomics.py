@@ -230,7 +230,7 @@ def _rule(op: str, kind: str, flush_f32: bool) -> _Rule:
     ):
         return _Rule(dtype, _UFUNCS[op], _UFUNCS[op], True)
     if op in ("inc", "dec") and kind == "u32":
-        return _Rule(dtype, _increment if op == "inc" else _decrement)
+        return _Rule(dtype, _COUNTING[op])
     if op == "add" and kind in _FLOAT_SUMS:
         step = _add_f32_flushing if flush_f32 else _FLOAT_SUMS[kind]
         return _Rule(dtype, step, np.add if kind in ("f32", "f64", "f16") else None)
@@ -242,12 +242,10 @@ def _rule(op: str, kind: str, flush_f32: bool) -> _Rule:
     )
 
 
-def _increment(old, limit):
-    return np.where(old >= limit, np.uint32(0), old + np.uint32(1))
-
-
-def _decrement(old, limit):
-    return np.where((old == 0) | (old > limit), limit, old - np.uint32(1))
+_COUNTING = {
+    "inc": lambda old, most: np.where(old >= most, np.uint32(0), old + np.uint32(1)),
+    "dec": lambda old, most: np.where((old == 0) | (old > most), most, old - np.uint32(1)),
+}
 
 
 def _add_f32(old, operand):

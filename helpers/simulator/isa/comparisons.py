@@ -53,14 +53,10 @@ _UNORDERED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def _not_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.less(a, b) | np.greater(a, b)
-
-
 def _float_comparison(name: str) -> Callable | None:
     """Ordered comparisons are false where an operand is NaN, unordered ones (`equ` ...) true."""
     if name == "ne":
-        return _not_equal
+        return lambda a, b: np.less(a, b) | np.greater(a, b)
     return ORDERED.get(name) or _UNORDERED.get(name)
 
 

@@ -33,10 +33,6 @@ _TO_INTEGER: dict[str, np.ufunc] = {
 }
 
 
-def _narrow_to_f32(a: np.ndarray) -> np.ndarray:
-    return canonical(a.astype(F32))
-
-
 def _to_double(kind: str) -> Callable:
     """Any type to float64: exact, or rounded to odd for 64-bit integers."""
     if kind == "bf16":
@@ -111,7 +107,7 @@ def _rounded_to_float(to: str, source: str, mode: str, ftz: bool) -> Callable:
     quick: dict[tuple[str, str], Callable] = {
         ("f32", "f16"): widen_f16,
         ("f32", "bf16"): lambda a: flush(canonical(widen_bf16(a))) if ftz else widen_bf16(a),
-        ("f32", "f32"): _narrow_to_f32,
+        ("f32", "f32"): lambda a: canonical(a.astype(F32)),
         ("f16", "f16"): narrow_to_f16,
         ("f16", "f32"): narrow_to_f16,
         ("bf16", "f32"): narrow_to_bf16,
@@ -185,8 +181,5 @@ def _to_float(words: str) -> Operation | None:
         steps.append(_saturate_float(to))
     if "relu" in rest:
         steps.append(lambda a: relu(a.view(U16), HALVES[to]).view(TYPES[to]))
-    return signature(_chain(steps), source, to)
-
-
-def _chain(steps: list[Callable]) -> Callable:
-    return functools.reduce(lambda first, second: lambda a: second(first(a)), steps)
+    chained = functools.reduce(lambda first, second: lambda a: second(first(a)), steps)
+    return signature(chained, source, to)
