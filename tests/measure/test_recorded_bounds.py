@@ -116,6 +116,35 @@ def test_an_ffma_loop_takes_all_issue_slots_of_the_machine():
     assert 0.85 <= found.fraction(1e-3 * CASES["ffma_loop"]["ms"]) < 1
 
 
+def test_few_warps_in_a_chain_wait_for_latency():
+    """Four warps a multiprocessor, each FFMA after the one before."""
+    name = "ffma_chain, 4 warps"
+    case = CASES[name]
+    held = simulator.occupancy(128, case["registers"], 0, blocks=132)
+    code = load_kernel(OWN, "ffma_chain").machine_code("sm_90")
+    found = bounds(name, on_machine(WORK[name], code), H200, held=lambda: held)
+    assert found.limit == "latency" and "1 wave of blocks" in found.sentence
+    assert 0.85 <= found.fraction(1e-3 * case["ms"]) < 1
+
+
+def test_no_bound_by_the_machine_code_is_above_a_measured_time():
+    own = {name: case for name, case in CASES.items() if case["entry"] in own_entries()}
+    for name, case in own.items():
+        shared = case["static"] + case["dynamic"]
+        held = simulator.occupancy(math.prod(case["block"]), case["registers"], shared)
+        code = load_kernel(OWN, case["entry"]).machine_code("sm_90")
+        work = on_machine(WORK[name], code)
+        found = bounds(name, work, H200, held=lambda held=held: held)
+        assert found.seconds < 1e-3 * case["ms"], name
+        assert work.instructions <= case["ncu"]["smsp__inst_executed.sum"], name
+
+
+def own_entries() -> set[str]:
+    """The kernels of the one file."""
+    named = r"__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\("
+    return set(re.findall(named, OWN.read_text()))
+
+
 def test_what_has_to_be_done_is_no_more_than_what_was_done():
     """Each resource by itself against its own counter, so that no error hides behind another."""
 
@@ -187,8 +216,7 @@ def took(case) -> tuple[int, int, int]:
 
 
 def test_registers_and_memory_are_those_of_the_machine_code():
-    own = set(re.findall(r"__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(", OWN.read_text()))
-    cases = {name: case for name, case in CASES.items() if case["entry"] in own}
+    cases = {name: case for name, case in CASES.items() if case["entry"] in own_entries()}
     assert len(cases) > 35
     for name, case in cases.items():
         assert takes(load_kernel(OWN, case["entry"])) == took(case), name

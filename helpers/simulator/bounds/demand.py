@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
 from ..compile.machine_code import MachineCode
+from ..limits import LANES
+from .chains import least_cycles
 from .issue import FP32, SPECIAL, TENSOR, least_issued
 
-_OF_A_BLOCK = ("counted", "threads")
+_OF_A_BLOCK = ("counted", "threads", "cycles")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Work:
         store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
         bypass_bytes: that are loaded past L1.
         traffic: of DRAM; None where there is no trace to find it in.
+        cycles: that a warp takes at least for its machine code, if nobody is in its way; 0 where
+            that is not at hand.
     """
 
     blocks: int
@@ -67,11 +71,15 @@ class Work:
     store_bytes: float = 0
     bypass_bytes: float = 0
     traffic: Traffic | None = None
+    cycles: float = 0
 
 
 def on_machine(work: Work, code: MachineCode) -> Work:
-    """The same work with the instructions of the machine where more of them are sure."""
+    """The same work with what its machine code makes sure: instructions, and cycles of a warp."""
     run = {FP32: work.fp32, SPECIAL: work.special, TENSOR: work.products}
+    warps = work.blocks * -(-work.threads // LANES)
+    a_warp = {kind: number / warps for kind, number in run.items()}
+    work = replace(work, cycles=least_cycles(code.instructions, a_warp))
     issued = least_issued(code.instructions, run)
     if issued <= work.instructions:
         return work

@@ -7,7 +7,7 @@ run often enough to execute all of it, and with it everything else that stands t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..compile.sass import MachineInstruction
 
@@ -29,6 +29,17 @@ def stretches(code: Iterable[MachineInstruction]) -> list[list[MachineInstructio
     return [stretch for stretch in found if stretch]
 
 
+def kind_counts(cut: Sequence[Sequence[MachineInstruction]]) -> dict[str, dict[int, int]]:
+    """How many instructions of each kind there are in the stretches that have some, by number."""
+    where: dict[str, dict[int, int]] = {}
+    for number, stretch in enumerate(cut):
+        for one in stretch:
+            if kind := _WORDS.get(one.opcode.split(".", 1)[0]):
+                counts = where.setdefault(kind, {})
+                counts[number] = counts.get(number, 0) + 1
+    return where
+
+
 def least_issued(code: Iterable[MachineInstruction], run: Mapping[str, float]) -> float:
     """Instructions that the warps of a launch issue at least.
 
@@ -40,16 +51,10 @@ def least_issued(code: Iterable[MachineInstruction], run: Mapping[str, float]) -
         code: the kernel's machine code.
         run: how many instructions of warps there were of each kind.
     """
-    where: dict[str, dict[int, int]] = {}
-    lengths = []
-    for number, stretch in enumerate(stretches(code)):
-        lengths.append(len(stretch))
-        for one in stretch:
-            if kind := _WORDS.get(one.opcode.split(".", 1)[0]):
-                counts = where.setdefault(kind, {})
-                counts[number] = counts.get(number, 0) + 1
+    cut = stretches(code)
+    where = kind_counts(cut)
     least = {
-        kind: run[kind] * min(lengths[n] / count for n, count in counts.items())
+        kind: run[kind] * min(len(cut[n]) / count for n, count in counts.items())
         for kind, counts in where.items()
         if run.get(kind)
     }

@@ -13,10 +13,10 @@ from .occupancy import Occupancy
 
 DRAM, L2, L1, SHARED = "DRAM", "L2", "L1", "shared memory"
 ISSUE, FP32, SPECIAL = "issue slots", "FP32", "special functions"
-TENSOR = "tensor cores"
+TENSOR, LATENCY = "tensor cores", "latency"
 _INTO_SM = 64  # bytes a clock from L2 to a multiprocessor
 _TIGHT = 0.85  # of a measured time, from where on a bound explains it
-RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR)
+RESOURCES = (DRAM, L2, L1, SHARED, ISSUE, FP32, SPECIAL, TENSOR, LATENCY)
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,8 @@ def bounds(
     per_clock(TENSOR, *_tensor(work, gpu))
     if at_most and busy == gpu.multiprocessors:
         _at_full_power(found, work, gpu)
+    if work.cycles:
+        _waiting(found, work, clock, held())
     named = {name: found[name] for name in RESOURCES if name in found}
     return Bounds(
         gpu,
@@ -190,6 +192,14 @@ def _at_full_power(found: dict, work: Work, gpu: Gpu) -> None:
     if work.tensor and all(limits.values()):
         seconds = sum(flops / limits[kind] for kind, flops in work.tensor.items())
         found[TENSOR] = max(found[TENSOR], (seconds, found[TENSOR][1]))
+
+
+def _waiting(found: dict, work: Work, clock: float, held: Occupancy | None) -> None:
+    """Latency: blocks that come in waves, each as long as a warp takes alone."""
+    waves = max(1.0, work.blocks / held.at_once) if held is not None and held.blocks else 1.0
+    count = "1 wave" if waves == 1 else f"{waves:,.3g} waves"
+    why = f"{count} of blocks, in which a warp by itself takes {work.cycles:,.0f} cycles"
+    found[LATENCY] = (waves * work.cycles / clock, why)
 
 
 def _tensor(work: Work, gpu: Gpu) -> tuple[float, float, str]:

@@ -222,7 +222,7 @@ class Report:
             gpu: its name.
             clock: in Hz, of its multiprocessors; the data sheet's highest if left out.
             code: what `machine_code(gpu)` gives, if it is at hand: instructions are then those of
-                the machine, as far as they are sure; otherwise those of PTX.
+                the machine, as far as they are sure, and latency is a bound as well.
 
         Raises:
             SimulatorError: there is no such GPU, or the run was not counted.

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import simulator
+from helpers.simulator.bounds.chains import least_cycles, registers
+from helpers.simulator.compile.sass import MachineInstruction
 
 N = 1 << 26  # floats: 256 MiB, more than any cache
 COPY = """
@@ -68,3 +70,17 @@ def test_a_run_that_was_not_counted_has_no_bound():
     args = (np.zeros(8, np.float32), np.zeros(8, np.float32), np.int32(8))
     with pytest.raises(simulator.SimulatorError, match="count=False"):
         run(COPY, 1, 8, args, count=False).bounds()
+
+
+def test_an_instruction_waits_for_what_it_reads():
+    def one(text: str, predicate: str = "") -> MachineInstruction:
+        opcode = text.removeprefix(predicate).split()[0]
+        return MachineInstruction(0, text, opcode, predicate, "", None, "")
+
+    wide = one("LDS.128 R4, [R2+0x10]")
+    assert registers(wide) == ([("R", n) for n in (4, 5, 6, 7)], [("R", 2)])
+    assert registers(one("STG.E desc[UR6][R8.64], R5"))[0] == []
+    guarded = one("@!P1 FFMA R0, R1, R2, R0", "@!P1")
+    assert registers(guarded) == ([("R", 0)], [("P", 1), ("R", 1), ("R", 2), ("R", 0)])
+    chain = [guarded, guarded, guarded]  # 4 cycles each, but for the first
+    assert least_cycles(chain, {"fp32": 300}) == 100 * (1 + 4 + 4)
