@@ -116,6 +116,21 @@ def test_an_ffma_loop_takes_all_issue_slots_of_the_machine():
     assert 0.85 <= found.fraction(1e-3 * CASES["ffma_loop"]["ms"]) < 1
 
 
+def test_what_a_bound_leaves_has_a_second_one_and_a_cause():
+    name = "flash_swizzled, 4x16x4096x128"
+    held = simulator.occupancy(128, CASES[name]["registers"], 49152, blocks=4096)
+    seconds = 1e-3 * CASES[name]["ms"]
+    said = bound(name, held=lambda: held).explains(seconds)
+    assert said == (
+        "Of 2.13 ms, 55% is the least time of shared memory, 40% that of tensor cores; the rest is "
+        "waiting, and a multiprocessor has 8 of 64 warps to hide it."
+    )
+    tight = "naive, scaled_dot_product, N = 16384"
+    assert bound(tight).explains(1e-3 * CASES[tight]["ms"]) == (
+        "Of 38 ms, 99% is the least time of L1."
+    )
+
+
 def test_few_warps_in_a_chain_wait_for_latency():
     """Four warps a multiprocessor, each FFMA after the one before."""
     name = "ffma_chain, 4 warps"

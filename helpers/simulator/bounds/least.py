@@ -66,21 +66,21 @@ class Bounds:
     def explains(self, seconds: float) -> str:
         """What the bounds say of a measured time, in words: its limit, the next one, the rest."""
         share = self.fraction(seconds)
-        said = f"{self.limit} explains {share:.0%} of {duration(seconds)}"
+        said = f"Of {duration(seconds)}, {share:.0%} is the least time of {self.limit}"
         if share >= _TIGHT:
             return f"{said}."
         if len(self.ranked) > 1:
             name, least = self.ranked[1]
-            said += f", {name} by itself {least / seconds:.0%}"
+            said += f", {least / seconds:.0%} that of {name}"
         held = self.occupancy
-        if held is None:
-            return f"{said}; the rest is waiting: latency that too few warps hide."
-        few = held.grid_blocks and held.grid_blocks < held.at_once
-        warps = min(held.warps, -(-held.grid_blocks // held.gpu.multiprocessors) * held.block_warps
-                    if few else held.warps)  # fmt: skip
+        if held is None or not held.blocks:
+            return f"{said}; the rest is waiting that too few warps hide."
+        here = held.blocks
+        if held.grid_blocks:
+            here = min(here, -(-held.grid_blocks // held.gpu.multiprocessors))
         return (
-            f"{said}; the rest is waiting: {warps} of {held.gpu.warps} warps are on a "
-            "multiprocessor to hide latency."
+            f"{said}; the rest is waiting, and a multiprocessor has {here * held.block_warps} of "
+            f"{held.gpu.warps} warps to hide it."
         )
 
     @property
