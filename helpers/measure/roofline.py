@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..problem import flash_inputs
 from ..problem.ladder import ladder, rung
+from ..simulator import gpu
 from . import recorded
 from .charts import Markup
 from .facts import load_facts
@@ -25,6 +26,7 @@ __all__ = ["LEVELS", "Roofline", "kernel_bounds", "least", "parts", "roofline"]
 GPU = "H200"
 SIZE = 16384  # N of the fp32 rungs
 DRAM, L2, NEAR = "DRAM", "L2", "L1, shared"
+_WAVEFRONT = 128  # bytes
 LEVELS = {DRAM: ("DRAM",), L2: ("L2",), NEAR: ("L1", "shared memory")}
 
 Seconds = Mapping[str, float]  # {part of the GPU: least seconds}
@@ -80,16 +82,13 @@ class Roofline(Table):
 
     def chart(self) -> Markup:
         """A panel for each level of memory, with a point for each rung."""
-        facts = load_facts()
-        near = facts.measured["shared_bytes_per_clock_per_sm"] * facts.limits["sms"] * facts.clock
-        rates = {
-            DRAM: facts.measured["dram_read_TBps"],
-            L2: facts.measured["l2_read_TBps_16MB"],
-            NEAR: near / 1e12,
-        }
-        ceilings = {"fp32": facts.measured["fp32_TFLOPS"]}
+        chip = gpu(GPU)
+        clocks = chip.multiprocessors * chip.clock
+        rates = {DRAM: chip.dram_rate, L2: chip.l2_rate, NEAR: _WAVEFRONT * clocks}
+        rates = {level: rate / 1e12 for level, rate in rates.items()}
+        ceilings = {"fp32": 2 * chip.fp32 * clocks / 1e12}
         if self._flash:
-            ceilings["mma.sync"] = facts.mma_tflops
+            ceilings["mma.sync"] = load_facts().mma_tflops
         points = []
         for name, one in self.standings.items():
             levels = {level: one.of(level) for level in LEVELS}
