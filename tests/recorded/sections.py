@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers.simulator.observe.report import NCU_METRICS
+
 from .assembled.assembled_cases import assembled_cases
 from .cases import Case
 from .instructions import Group, groups, pack, unpack
@@ -20,20 +22,8 @@ FLOATING = ("convert_floats", "float32", "float64", "half", "approximate")
 SECTIONS = ("integers", "floats", "programs", "warps", "memory", "assembled")
 COUNTED = ("memory", "assembled")
 
-METRICS = {
-    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "shared_load_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "shared_store_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "shared_load_instructions": "smsp__inst_executed_op_shared_ld.sum",
-    "ldmatrix_instructions": "smsp__inst_executed_op_ldsm.sum",
-    "cp_async_instructions": "smsp__inst_executed_op_ldgsts.sum",
-}
-# Read for information: they count machine instructions, of which PTX does not tell all.
+METRICS = NCU_METRICS
+# Read beside them, for information: they count machine instructions, of which PTX does not tell all.
 EXTRA_METRICS = {
     "instructions": "smsp__inst_executed.sum",
     "shared_store_instructions": "smsp__inst_executed_op_shared_st.sum",
