@@ -94,6 +94,7 @@ def launch(
         check_settings(
             entry, schedule, shared_mem, max_dynamic_shared, max_steps=(max_steps, 1),
             batch_threads=(batch_threads, 1), trace_bytes=(trace_bytes, 0),
+            sample=(1 if sample is None else sample, 1),
         )  # fmt: skip
         compiled = compile_ptx(
             code, options, filename=filename, include_dirs=include_dirs,
@@ -117,6 +118,12 @@ def launch(
         threads, total = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
         at_once = run.threads_at_once(threads, int(batch_threads))
         if cooperative:
+            if sample is not None:
+                raise SimulatorError(
+                    "launch",
+                    f"{entry}: the blocks of a cooperative launch wait for each other, so a sample "
+                    "of them cannot run; leave `sample` out.",
+                )
             check_cooperative(entry, total, threads)
             run.place_grid_barrier()
             at_once = total * threads

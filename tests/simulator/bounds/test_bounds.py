@@ -66,6 +66,14 @@ def test_conflicts_and_chains_of_ffma():
     assert report.bounds("H200", clock=clock / 2).seconds == pytest.approx(2 * bound.seconds)
 
 
+def test_a_sample_is_of_blocks_that_can_run_alone():
+    args = (np.zeros(64, np.float32), np.zeros(64, np.float32), np.int32(64))
+    with pytest.raises(simulator.SimulatorError, match="cooperative launch wait for each other"):
+        run(COPY, 2, 32, args, cooperative=True, sample=1)
+    with pytest.raises(simulator.SimulatorError, match="sample is a whole number of 1 or more"):
+        run(COPY, 2, 32, args, sample=0)
+
+
 def test_a_run_that_was_not_counted_has_no_bound():
     args = (np.zeros(8, np.float32), np.zeros(8, np.float32), np.int32(8))
     with pytest.raises(simulator.SimulatorError, match="count=False"):
