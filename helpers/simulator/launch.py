@@ -1,6 +1,7 @@
 """launch(): checks what it is given, compiles, runs every batch, and returns the report."""
 
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def launch(
             run = Run(prepare(compiled), mangled, entry, count, Tally(trace_bytes), state)
             function = run.code.function
             if count:
-                settle(run.code, compiled.request, entry)
+                run.code.settle = partial(settle, run.code, compiled.request, entry)
             grid, block = check_geometry(entry, grid, block, function)
         arguments = check_arguments(entry, compiled.source, function, args, compiled.options)
         static = run.lay_out_shared(int(shared_mem))

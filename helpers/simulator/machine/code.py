@@ -1,7 +1,10 @@
 """What runs: a function's steps (Code), one activation of it, threads in it (Group)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from ..ptx.constant_loops import UnrolledLoop
 from ..ptx.program import Graph, ends_block, suspends
 from ..ptx.ptxas import Habits
 from ..ptx.syntax import Instruction
@@ -41,6 +44,8 @@ class Code:
                 at += v.size
         self.depot = -(-at // 16) * 16
         self.loops = counted_loops(graph)
+        # Looks into the machine code for which loops are unrolled, where that is in doubt.
+        self.settle: Callable[[], None] | None = None
         self._deciding: dict[int, int | None] = {}
         self._foldable: dict[int, Foldable | None] = {}
         self.ranks = [b.rank for b in graph.blocks]
@@ -77,6 +82,24 @@ class Code:
             return getter(i, i.operands[-1], np.dtype(np.uint32)), i
         everyone = np.full(1, 0xFFFFFFFF, np.uint32)
         return (lambda S, R: everyone), i
+
+    def unrolled_whole(self, head: int) -> UnrolledLoop | None:
+        """The loop that a block enters, if all its rounds are unrolled and that shows."""
+        loop = self.unrolled.get(head)
+        if loop is not None and not loop.known:
+            self._settle()
+        return loop if loop is not None and loop.whole else None
+
+    def unrolled_by_four(self, block: int) -> bool:
+        """Whether a counted loop of one block is unrolled by four, two and one."""
+        if self.loops[block].unrolled is None:
+            self._settle()
+        return bool(self.loops[block].unrolled)
+
+    def _settle(self) -> None:
+        if self.settle is not None:
+            settle, self.settle = self.settle, None
+            settle()
 
     def deciding(self, head: int) -> int | None:
         """What `deciding_registers` says of the loop around a block, remembered."""

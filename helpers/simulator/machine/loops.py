@@ -16,8 +16,9 @@ from ..ptx.syntax import Imm, Instruction, Reg
 from .operands import getter
 
 # Machine instructions of a loop body up to which it is unrolled, branch included; found by growing
-# loops until ptxas 13.0 left them alone.
+# loops until ptxas 13.0 left them alone. Up to the second number, the machine code is to say.
 LARGEST_BODY = 49
+LARGEST_DOUBTFUL = 110
 # Instructions that keep a loop from being unrolled: they synchronise, or hide a call.
 OBSTACLES = frozenset(
     "bar barrier shfl vote match redux activemask atom red call cp ldmatrix stmatrix movmatrix mma "
@@ -28,7 +29,10 @@ WEIGHTS = {"mov": 0, "neg": 0, "rem": 20, "div": 20}
 
 @dataclass(slots=True)
 class CountedLoop:
-    """A loop of one block: how many rounds are left follows from the counter and the bound."""
+    """A loop of one block: how many rounds are left follows from the counter and the bound.
+
+    `unrolled` says whether ptxas unrolls it by four, two and one; None if the body's size does not.
+    """
 
     block: int
     counter: Reg
@@ -38,6 +42,7 @@ class CountedLoop:
     bound: object
     tail: Instruction
     after_step: bool  # the comparison sees the counter after it was stepped
+    unrolled: bool | None = True
 
     def rounds(self, S, R) -> np.ndarray | None:
         """Rounds that every thread still makes, counting the one that it is about to begin."""
@@ -127,7 +132,8 @@ def _counted(graph: Graph, block: Block, body: list[Instruction]) -> CountedLoop
         for i in body
     ):
         return None
-    if sum(_weight(i) for i in body) > LARGEST_BODY:
+    weight = sum(map(_weight, body))
+    if weight > LARGEST_DOUBTFUL:
         return None
     writers: dict[int, list[int]] = {}
     for place, i in enumerate(body):
@@ -148,7 +154,10 @@ def _counted(graph: Graph, block: Block, body: list[Instruction]) -> CountedLoop
         return None
     if isinstance(right, Reg) and right.slot in writers:
         return None
-    return _find_step(block, body, writers, left, right, compare, setp, test[0])
+    loop = _find_step(block, body, writers, left, right, compare, setp, test[0])
+    if loop is not None and weight > LARGEST_BODY:
+        loop.unrolled = None
+    return loop
 
 
 def _find_step(block, body, writers, left, right, compare, setp, test) -> CountedLoop | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..limits import LANES
+from ..ptx.constant_loops import UnrolledLoop
 from .code import Activation, Code, Group
 from .control import Branching
 from .faults import everyone
@@ -156,9 +157,9 @@ class Machine(Branching):
             group.met = False
             first_round = S.counting and block != before
             before = block
-            if first_round and block in code.unrolled and code.unrolled[block].whole:
-                self._run_whole(group, code, block, R)
-                following = code.unrolled[block].after
+            if first_round and (whole := code.unrolled_whole(block)) is not None:
+                self._run_whole(group, code, whole, R)
+                following = whole.after
             elif first_round and block in loops and self._unrolled(group, code, block, R):
                 following = block + 1
             else:
@@ -285,7 +286,7 @@ class Machine(Branching):
         By four while four rounds are left, then by two, then one.
         """
         rounds = self._uneven_rounds(code, block, R)
-        if rounds is None:
+        if rounds is None or not code.unrolled_by_four(block):
             return False
         S = self.S
         S.keep = -1
@@ -304,10 +305,9 @@ class Machine(Branching):
         self._enter(group)
         return True
 
-    def _run_whole(self, group: Group, code: Code, block: int, R) -> None:
+    def _run_whole(self, group: Group, code: Code, loop: UnrolledLoop, R) -> None:
         """Run a loop whose rounds are all unrolled, so that loads of several rounds are joined."""
         S = self.S
-        loop = code.unrolled[block]
         kept = {id(i): (i, i.plan) for _, plans in loop.path for i, _ in plans}
         for at, plans in loop.path:
             for i, plan in plans:

@@ -6,10 +6,8 @@ machine's instructions, of every width. Lines that differ are looked at together
 instruction may stand under another line than in PTX.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..compile.machine_code import MachineCode, machine_code_of
 from ..compile.providers import Request
@@ -22,6 +20,14 @@ OTHERWISE = (
     "The assembler makes other {kind} of this line than are counted here ({machine} in the machine "
     "code, {counted} counted)."
 )
+PREDICATED = (
+    "The assembler makes the condition around the {kind} of this line a predicate: warps that skip "
+    "them issue them all the same, which is not counted."
+)
+BRANCHED = (
+    "The assembler jumps past the {kind} of this line: warps that skip them do not issue them, "
+    "though they are counted."
+)
 SPILLED = "Registers do not suffice: what moves to and from local memory for it is not counted."
 
 _KINDS = {
@@ -31,6 +37,7 @@ _KINDS = {
 }  # fmt: skip
 _WIDTHS = {"128": 16, "64": 8, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
 _MOST_TRIES = 20_000
+FOUR_TWO_ONE = 7  # copies of a loop that is unrolled by four, then two, then one
 ARCHITECTURE = "sm_90"  # whose counters are the model
 
 Widths = Counter[int]  # bytes of a lane -> how many instructions
@@ -58,36 +65,60 @@ def differences(code: Code, machine: MachineCode) -> dict[int, str]:
             continue
         for place in places:
             told[place[0]].append(_sentence(kind, counted[place], found[place]))
+    for (line, kind), sentence in _predicates(code, machine).items():
+        if line not in skipped:
+            told[line].append(sentence.format(kind=kind))
     return {line: " ".join(dict.fromkeys(sentences)) for line, sentences in told.items()}
 
 
-def settle(code: Code, request: Request, entry: str) -> None:
-    """Let the machine code decide which loops are unrolled whole, where that changes a count.
+def _predicates(code: Code, machine: MachineCode) -> dict[Place, str]:
+    """Shared accesses of which all are predicated where none was thought so, or the other way."""
+    counted: dict[Place, set[bool]] = defaultdict(set)
+    for i in code.function.instructions:
+        if i.opcode in ("ld", "st") and i.space == "shared" and i.line and i.plan != ():
+            kind = "shared loads" if i.opcode == "ld" else "shared stores"
+            counted[i.line, kind].add(i.predicated_off or i.predicate is not None)
+    found: dict[Place, set[bool]] = defaultdict(set)
+    for i in machine.instructions:
+        kind = _KINDS.get(i.opcode.split(".")[0])
+        if i.line and kind in ("shared loads", "shared stores"):
+            found[i.line, kind].add(bool(i.predicate))
+    pairs = {place: (here, found.get(place)) for place, here in counted.items()}
+    told = {place: PREDICATED for place, pair in pairs.items() if pair == ({False}, {True})}
+    return told | {place: BRANCHED for place, pair in pairs.items() if pair == ({True}, {False})}
 
-    Where there is no machine code, the guess from the loop's size stays.
+
+def settle(code: Code, request: Request, entry: str) -> None:
+    """Let the machine code decide which loops are unrolled, where their size leaves it in doubt.
+
+    Where there is no machine code, the guess stays.
 
     Args:
         code: of the kernel.
         request: what was asked of the compiler.
         entry: the kernel's name.
     """
-    undecided = [loop for loop in code.unrolled.values() if not loop.known]
-    if not undecided:
-        return
     try:
         found = _in_machine(machine_code_of(request, entry, ARCHITECTURE).instructions)
     except SimulatorError:
         return
-    for loop in undecided:
+    for loop in code.unrolled.values():
         lines = {i.line for _, plans in loop.path for i, _ in plans}
         fits = []
         for whole in (True, False):
             loop.whole = whole
-            counted = _counted(code)
-            places = [p for p in {*counted, *found} if p[0] in lines and "shared" in p[1]]
-            fits.append(all(agree(counted[p].values(), found[p]) for p in places))
+            fits.append(_fit(_counted(code), found, lines, "shared"))
         loop.whole = fits[0] if fits[0] != fits[1] else loop.guess
         loop.known = True
+    for block, loop in code.loops.items():
+        if loop.unrolled is None:
+            lines = {i.line for i in _body(code, block)}
+            loop.unrolled = _fit(_counted(code, {block: FOUR_TWO_ONE}), found, lines, "")
+
+
+def _fit(counted, found, lines: set[int | None], kind: str) -> bool:
+    places = [place for place in {*counted, *found} if place[0] in lines and kind in place[1]]
+    return all(agree(counted[place].values(), found[place]) for place in places)
 
 
 def _sentence(kind: str, counted: dict[int, Widths], found: Widths) -> str:
@@ -126,8 +157,11 @@ def _in_machine(instructions: Iterable[MachineInstruction]) -> dict[Place, Width
     return found
 
 
-def _counted(code: Code) -> dict[Place, dict[int, Widths]]:
-    """What the simulator counts: by line and kind, then by the block that it stands in."""
+def _counted(code: Code, copies: Mapping[int, int] = {}) -> dict[Place, dict[int, Widths]]:
+    """What the simulator counts: by line and kind, then by the block that it stands in.
+
+    `copies` has the blocks of which there are more than one.
+    """
     counted: dict[Place, dict[int, Widths]] = defaultdict(lambda: defaultdict(Counter))
     whole = {}
     for head, loop in code.unrolled.items():
@@ -139,7 +173,7 @@ def _counted(code: Code) -> dict[Place, dict[int, Widths]]:
                     _add(counted, head, i, replaced.get(id(i), i.plan))
     for block in code.graph.blocks:
         if block.index not in whole:
-            for i in _body(code, block.index):
+            for i in _body(code, block.index) * copies.get(block.index, 1):
                 _add(counted, block.index, i, i.plan)
     return counted
 

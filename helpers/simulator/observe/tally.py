@@ -15,6 +15,8 @@ from ..ptx.syntax import Instruction
 from . import counters
 
 TRACE_BYTES = 64 << 20
+SECTOR, LINE = 32, 128  # bytes
+LINES = 1 << 12  # more than the lines of a block's shared memory
 
 
 class Access:
@@ -85,9 +87,7 @@ class Tally:
                 return
             loads = kind == "load"
             plan = i.plan if i.plan is not None else ((0, size),)
-            executed = warps
-            if loads and i.predicate is not None:
-                executed = S.active_numbers(S.mask)[0]
+            executed = warps if i.predicate is None else S.active_numbers(S.mask)[0]
             for offset, width in plan:
                 if not i.predicated_off and (named or not loads):
                     counts[f"shared_{kind}_instructions"] += executed
@@ -98,11 +98,9 @@ class Tally:
             counts[f"{space}_{kind}_requests"] += warps
 
     def idle(self, S, i: Instruction, space: str) -> None:
-        """A guarded load that no thread executes: it is issued all the same."""
+        """A guarded load or store that no thread executes: it is issued all the same."""
         if space == "shared" and not i.predicated_off:
-            plan = i.plan if i.plan is not None else ((0, 0),)
-            warps = S.active_numbers(S.mask)[0]
-            self.counts[i.serial]["shared_load_instructions"] += warps * len(plan)
+            self._issue(i, S.active_numbers(S.mask)[0])
 
     def copy_async(self, S, i: Instruction, source, target, size: int, read, mask) -> None:
         """cp.async: its global side counts as a load, its shared side as neither."""
@@ -117,7 +115,13 @@ class Tally:
             warps, threads = S.active_numbers(read)
             counts["global_load_bytes"] += threads * size
             counts["global_load_requests"] += warps
-            sectors = counters.global_sectors(lanes, size, active)
+            fetched = lanes
+            if "cg" in i.modifiers:
+                # Past L1, a sector is fetched once for each 128-byte line of shared memory that
+                # it goes to. `fetched` is the pair's number, in units of a sector.
+                lines = S.layout.lanes(target) // LINE % LINES
+                fetched = (lanes // SECTOR * LINES + lines) * SECTOR
+            sectors = counters.global_sectors(fetched, size, active)
             counts["global_load_sectors"] += _total(S.layout, sectors)
             self._record(S, i, "load", "global", size, lanes, active)
         self._record(S, i, "copy", "shared", size, S.layout.lanes(target), S.active_lanes(mask))
@@ -158,12 +162,16 @@ class Tally:
 
     # ------------------------------------------------------------------ instructions
 
-    def converted(self, S, loads: list, mask) -> None:
-        """Shared loads in a small `if`, issued for every warp that comes to the branch."""
+    def converted(self, S, accesses: list, mask) -> None:
+        """Accesses in a small `if`, issued for every warp that comes to the branch."""
         warps, _ = S.active_numbers(mask)
-        for i in loads:
-            plan = i.plan if i.plan is not None else ((0, 0),)
-            self.counts[i.serial]["shared_load_instructions"] += warps * len(plan)
+        for i in accesses:
+            self._issue(i, warps)
+
+    def _issue(self, i: Instruction, warps: int) -> None:
+        plan = i.plan if i.plan is not None else ((0, 0),)
+        kind = "load" if i.opcode == "ld" else "store"
+        self.counts[i.serial][f"shared_{kind}_instructions"] += warps * len(plan)
 
     def diverged(self, S, i: Instruction, taken, stay) -> None:
         """A branch that some lanes of a warp take and others do not."""

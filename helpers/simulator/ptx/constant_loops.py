@@ -5,8 +5,6 @@ by side, and what a round adds to them is a constant. Here the rounds are gone t
 as in `linear`: a base, plus a number.
 """
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass
 

@@ -16,12 +16,11 @@ from ..errors import SimulatorError
 from ..limits import SIMULATED, WORD
 from .constant_loops import Plan, Rounds, UnrolledLoop, constant_rounds, loops
 from .linear import Form, LinearForms
+from .predication import is_shared, small_ifs
 from .program import Block, Graph, reads_and_writes
-from .syntax import Imm, Instruction, Mem, Module, Reg, Sym, Variable, Vec, items_of
+from .syntax import Instruction, Mem, Module, Reg, Sym, Variable, Vec, items_of
 
 SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
-SMALL_IF = 8  # machine instructions of an `if` that is turned into predicated code
-FREE = frozenset("mov shl cvt cvta neg".split())  # folded into the instructions that use them
 COPY_DUMMIES = ((0, 0),) * 3
 CALLS = ("div", "sqrt", "rcp")  # with .rn these hide a call
 # A loop of a constant number of rounds is unrolled whole up to about so many loads and fmas.
@@ -188,13 +187,13 @@ def annotate(graph: Graph, module: Module) -> Habits:
     for i in function.instructions:
         read |= reads_and_writes(i)[0]
     _narrow_global_loads(function.instructions, read)
-    if not any(_is_shared(i) or i.opcode == "cp" for i in function.instructions):
+    if not any(is_shared(i) or i.opcode == "cp" for i in function.instructions):
         return Habits()
     places = {v.name: at for at, v in shared_places(module, entry)[0]}
     forms = LinearForms(function, places)
     for start, end in _straight_runs(graph):
         body = function.instructions[start:end]
-        addresses = [forms.address(_memory(i)) if _is_shared(i) else None for i in body]
+        addresses = [forms.address(_memory(i)) if is_shared(i) else None for i in body]
         for place, plan in _joined(body, addresses, forms.alignment, read).items():
             body[place].plan = plan
     unrolled = {}
@@ -203,7 +202,7 @@ def annotate(graph: Graph, module: Module) -> Habits:
         if rounds is not None and (loop := _unrolled(graph, rounds, read)) is not None:
             unrolled[head] = loop
     _idle_loads(graph)
-    return Habits(_small_ifs(graph), unrolled)
+    return Habits(small_ifs(graph), unrolled)
 
 
 def _unrolled(graph: Graph, rounds: Rounds, read: int) -> UnrolledLoop | None:
@@ -299,10 +298,6 @@ def _straight_runs(graph: Graph) -> list[tuple[int, int]]:
     return runs
 
 
-def _is_shared(i: Instruction) -> bool:
-    return i.opcode in ("ld", "st") and i.space == "shared"
-
-
 def _joined(
     code: list[Instruction],
     addresses: list[Form | None],
@@ -319,9 +314,9 @@ def _joined(
 def _joined_kind(code, addresses, alignment, read: int, store: bool) -> dict[int, Plan | None]:
     window = _Window(alignment, store)
     for place, i in enumerate(code):
-        mine = _is_shared(i) and i.opcode == ("st" if store else "ld")
+        mine = is_shared(i) and i.opcode == ("st" if store else "ld")
         if not mine:
-            if _ends_window(i) if not store else (_ends_window(i) or _is_shared(i)):
+            if _ends_window(i) if not store else (_ends_window(i) or is_shared(i)):
                 window.close()
             continue
         if not store and (i.predicate is not None or "volatile" in i.modifiers):
@@ -345,38 +340,3 @@ def _joined_kind(code, addresses, alignment, read: int, store: bool) -> dict[int
         window.add(place, addresses[place], words, elem * n)
     window.close()
     return window.plans
-
-
-def _small_ifs(graph: Graph) -> dict[int, list[Instruction]]:
-    """Branches around a body so small that ptxas predicates it instead."""
-    code = graph.function.instructions
-    found: dict[int, list[Instruction]] = {}
-    for block in graph.blocks[:-1]:
-        if block.start == block.end or code[block.end - 1].opcode != "bra":
-            continue
-        branch = code[block.end - 1]
-        body = graph.blocks[block.index + 1]
-        if branch.predicate is None or len(block.after) != 2:
-            continue
-        target = graph.target(branch.operands[0].name, branch.line)
-        if target != body.index + 1 or body.after != [target]:
-            continue
-        inside = code[body.start : body.end]
-        if sum(map(_weight, inside)) > SMALL_IF or not graph.blocks[target].after:
-            continue
-        if any(i.opcode in ("bra", "call", "bar", "barrier", "ret", "exit") for i in inside):
-            continue
-        loads = [i for i in inside if i.opcode == "ld" and i.space == "shared"]
-        for i in loads:
-            i.predicated_off = True
-        if loads:
-            found[block.index] = loads
-    return found
-
-
-def _weight(i: Instruction) -> int:
-    """About how many machine instructions a PTX instruction becomes."""
-    if i.opcode in FREE or (i.opcode == "mul" and "wide" in i.modifiers):
-        return 0
-    literals = sum(isinstance(o, Imm) for o in i.operands)
-    return 2 if i.opcode == "fma" and literals > 1 else 1

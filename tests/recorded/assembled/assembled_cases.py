@@ -1,7 +1,5 @@
 """Kernels that the assembler unrolls, joins and predicates, with the counters of an H200."""
 
-from __future__ import annotations
-
 import functools
 
 from ..cases import Case

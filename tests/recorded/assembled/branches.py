@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (kernel text reads better unbroken)
 """Loops whose bound only a thread knows, loads split between branches, copies in stages."""
 
-from __future__ import annotations
-
 from ..cases import Case
 from ..memory.memory_case import array, case, result
 

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (kernel text reads better unbroken)
 """Products of matrices and other loops over shared memory, whose loads are joined across rounds."""
 
-from __future__ import annotations
-
 from ..cases import Case
 from ..memory.memory_case import array, case, result
 

@@ -91,19 +91,18 @@ def test_registers_that_do_not_suffice_are_told():
         float x[48];
         #pragma unroll
         for (int i = 0; i < 48; i++) x[i] = o[i * 40];
+        __syncthreads();
+        float v = 0.f;
         #pragma unroll 1
-        for (int k = 0; k < 3; k++) {
-            #pragma unroll
-            for (int i = 0; i < 48; i++) x[i] += x[(i + 1) % 48] * x[(i + 29) % 48];
-        }
+        for (int k = 0; k < 30; k++) v = v * x[0] + x[k % 2 + 1];
         #pragma unroll
-        for (int i = 0; i < 48; i++) o[i * 40] = x[i];
+        for (int i = 0; i < 48; i++) o[i * 40] = x[i] * v;
     }"""
     report = simulator.launch(
         code, "k", (1,), (1,), (np.zeros(1920, np.float32),), ("--maxrregcount=32",)
     )
     assert report.machine_code().spilled_bytes
-    assert set(report.marks.values()) == {assembled.SPILLED}
+    assert any(assembled.SPILLED in told for told in report.marks.values())
     assert report.marks_at_hand == report.marks
 
 
