@@ -45,8 +45,8 @@ class Work:
         products: instructions of `mma`.
         shared_wavefronts: of shared memory, loads and stores.
         conflicts: of these, what bank conflicts add.
-        lines: of 128 bytes that each request of global memory touches, added up; each takes a
-            wavefront of L1. What `cp.async` copies takes none.
+        global_wavefronts: of L1, for requests of global memory: at least so many as there are
+            words in the same bank. What `cp.async` copies takes none.
         requests: of global memory.
         store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
         bypass_bytes: that are loaded past L1.
@@ -66,7 +66,7 @@ class Work:
     products: float = 0
     shared_wavefronts: float = 0
     conflicts: float = 0
-    lines: float = 0
+    global_wavefronts: float = 0
     requests: float = 0
     store_bytes: float = 0
     bypass_bytes: float = 0

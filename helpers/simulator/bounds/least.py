@@ -145,10 +145,10 @@ def bounds(
 
     _memory(found, work, gpu)
     # Both go through one pipe. The part that fills it most is told with what both need.
-    both = work.shared_wavefronts + work.lines
-    first = work.shared_wavefronts >= work.lines
+    both = work.shared_wavefronts + work.global_wavefronts
+    first = work.shared_wavefronts >= work.global_wavefronts
     per_clock(SHARED, both if first else work.shared_wavefronts, 1, _wavefronts(work, first))
-    per_clock(L1, work.lines if first else both, 1, _lines(work, first))
+    per_clock(L1, work.global_wavefronts if first else both, 1, _global(work, first))
     per_clock(L2, work.bypass_bytes, _INTO_SM, f"{_bytes(work.bypass_bytes)} past L1")
     per_clock(ISSUE, work.instructions, gpu.issue, _count(work.instructions, work.issued_as))
     per_clock(FP32, work.fp32, gpu.fp32 / LANES, f"{_big(LANES * work.fp32)} FFMA, FADD and FMUL")
@@ -212,16 +212,17 @@ def _tensor(work: Work, gpu: Gpu) -> tuple[float, float, str]:
     return clocks, 1, ", ".join(kinds)
 
 
-def _lines(work: Work, shared_first: bool) -> str:
-    each = work.lines / work.requests if work.requests else 0
-    said = f"{_big(work.requests)} requests of {each:.1f} lines of 128 bytes each"
-    more = 0 if shared_first else work.shared_wavefronts / (work.shared_wavefronts + work.lines)
+def _global(work: Work, shared_first: bool) -> str:
+    own, shared = work.global_wavefronts, work.shared_wavefronts
+    each = own / work.requests if work.requests else 0
+    said = f"{_big(work.requests)} requests of {each:.1f} wavefronts each"
+    more = 0 if shared_first else shared / (shared + own)
     return said + (f"; shared memory adds {more:.0%} of its wavefronts" if more >= 0.01 else "")
 
 
 def _wavefronts(work: Work, shared_first: bool) -> str:
     shared = work.shared_wavefronts
-    both = shared + work.lines if shared_first else shared
+    both = shared + work.global_wavefronts if shared_first else shared
     if work.conflicts:
         return f"{work.conflicts / both:.0%} of its wavefronts are conflicts"
     return f"{_big(both)} wavefronts, none of them a conflict"

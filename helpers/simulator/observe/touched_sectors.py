@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..bounds.demand import Traffic
-from ..limits import SECTOR_BYTES
+from ..limits import BANKS, SECTOR_BYTES, WORD
 from ..machine.memory import Region
 
 _SHIFT = SECTOR_BYTES.bit_length() - 1
-_LINE_SHIFT = 7  # 128 bytes
+_WORD_SHIFT = WORD.bit_length() - 1
 
 
 class _Touched:
@@ -56,7 +56,7 @@ class Footprint:
         self._touched: dict[int, _Touched] = {}
         self._layout = None
         self._batches = 0
-        self.lines = 0  # of 128 bytes that each request touches, added up
+        self.wavefronts = 0  # of L1 that requests need at least, added up
 
     def add(self, access) -> None:
         """Add one access, a `tally.Access`; those of a batch come together."""
@@ -65,14 +65,14 @@ class Footprint:
             self._close()
             self._layout = layout
             self._batches += 1
-        addresses, lines = _addresses(access)
+        addresses, wavefronts = _addresses(access)
         if access.space != "global" or not addresses.size:
             return
         if access.instruction.opcode != "cp":  # cp.async goes another way
             lanes = access.lanes
             if access.active is not None:
                 lanes = np.broadcast_arrays(lanes, access.active)[0]
-            self.lines += layout.copies(lanes) * lines
+            self.wavefronts += layout.copies(lanes) * wavefronts
         region = self._space.find(int(addresses[0]), int(addresses[0]) + 1)
         if region is None:
             return
@@ -103,21 +103,44 @@ class Footprint:
 
 
 def _addresses(access) -> tuple[np.ndarray, int]:
-    """The addresses of an access's active lanes, and the lines that its warps touch, added up."""
+    """The addresses of an access's active lanes, and the wavefronts of its warps, added up."""
     lanes, active = access.lanes, access.active
     if active is not None:
         lanes, active = np.broadcast_arrays(lanes, active)
     rows = lanes.reshape(-1, lanes.shape[-1])
-    keys = rows >> _LINE_SHIFT
     if active is None:
-        chosen = rows.reshape(-1)
-    else:
-        mask = active.reshape(rows.shape)
-        chosen = rows[mask]
-        first = keys[np.arange(len(keys)), mask.argmax(axis=-1)]
-        keys = np.where(mask, keys, first[:, None])
-    keys = np.sort(keys, axis=-1)
-    lines = int(np.count_nonzero(keys[:, 1:] != keys[:, :-1])) + len(keys)
-    if active is not None:
-        lines -= int(np.count_nonzero(~mask.any(axis=-1)))
-    return chosen, lines
+        return rows.reshape(-1), int(global_wavefronts(rows).sum())
+    mask = active.reshape(rows.shape)
+    return rows[mask], int(global_wavefronts(rows, mask).sum())
+
+
+def global_wavefronts(rows: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+    """Wavefronts of L1 that requests of global memory take at least.
+
+    A wavefront brings from each of the 32 banks one word of 4 bytes, whichever line it is in. So a
+    request takes as many as there are different words in the fullest bank: an H200 loads with no
+    more, and stores with no fewer.
+
+    Args:
+        rows: int64 (warps, lanes), addresses that are aligned to what a lane moves, so that of 8 or
+            16 bytes the first word stands for the others.
+        mask: bool of that shape, the active lanes; None where all are.
+
+    Returns:
+        int64 (warps,).
+    """
+    if mask is not None:
+        some = mask.any(axis=-1)
+        rows, mask = rows[some], mask[some]
+        first = rows[np.arange(len(rows)), mask.argmax(axis=-1)]
+        rows = np.where(mask, rows, first[:, None])
+    words = np.sort(rows >> _WORD_SHIFT, axis=-1)
+    new = np.ones(words.shape, np.bool_)
+    new[:, 1:] = words[:, 1:] != words[:, :-1]
+    places = words % BANKS + BANKS * np.arange(len(words))[:, None]
+    counts = np.bincount(places[new], minlength=BANKS * len(words)).reshape(-1, BANKS)
+    if mask is None:
+        return counts.max(axis=-1)
+    found = np.zeros(len(some), counts.dtype)
+    found[some] = counts.max(axis=-1, initial=0)
+    return found

@@ -46,7 +46,7 @@ def work_of(report: Report) -> Work:
             numbers[kind] += scale * warps
         numbers["instructions"] += scale * warps * issues(i)
     c = report.counters
-    moved, lines = _touched(run, blocks, report.counted_blocks)
+    moved, wavefronts = _touched(run, blocks, report.counted_blocks)
     requests = sum(c[f"global_{kind}_requests"] for kind in ("load", "store", "atomic"))
     passed = _past_l1(run)
     shared = c["shared_load_wavefronts"] + c["shared_store_wavefronts"]
@@ -63,7 +63,7 @@ def work_of(report: Report) -> Work:
         products=numbers[TENSOR],
         shared_wavefronts=scale * shared,
         conflicts=scale * conflicts,
-        lines=scale * lines,
+        global_wavefronts=scale * wavefronts,
         requests=scale * (requests - c["cp_async_instructions"]),
         store_bytes=scale * SECTOR_BYTES * stored,
         bypass_bytes=scale * SECTOR_BYTES * passed,
@@ -72,22 +72,24 @@ def work_of(report: Report) -> Work:
 
 
 def _touched(run, blocks: int, counted: int) -> tuple[Traffic | None, float]:
-    """What has to move between DRAM and the chip, and the lines of all requests of a launch."""
+    """What has to move between DRAM and the chip, and the wavefronts of all requests."""
     tally = run.tally
     if tally.footprint is not None:
-        return tally.footprint.traffic(blocks if counted < blocks else 0), tally.footprint.lines
+        return tally.footprint.traffic(
+            blocks if counted < blocks else 0
+        ), tally.footprint.wavefronts
     if not tally.trace_cut:
         found = Footprint(run.space)
         for access in tally.trace:
             found.add(access)
-        return found.traffic(), found.lines
-    sectors = sum(
-        counts.get(f"global_{kind}_sectors", 0)
+        return found.traffic(), found.wavefronts
+    requests = sum(
+        counts.get(f"global_{kind}_requests", 0)
         for counts in tally.counts.values()
         if "cp_async_instructions" not in counts
         for kind in ("load", "store", "atomic")
     )
-    return None, sectors / 4  # of a line
+    return None, requests  # one wavefront each at least
 
 
 def executed(run):

@@ -6,6 +6,7 @@ import pytest
 from helpers import simulator
 from helpers.simulator.bounds.chains import least_cycles, registers
 from helpers.simulator.compile.sass import MachineInstruction
+from helpers.simulator.observe.touched_sectors import global_wavefronts
 
 N = 1 << 26  # floats: 256 MiB, more than any cache
 COPY = """
@@ -92,3 +93,33 @@ def test_an_instruction_waits_for_what_it_reads():
     assert registers(guarded) == ([("R", 0)], [("P", 1), ("R", 1), ("R", 2), ("R", 0)])
     chain = [guarded, guarded, guarded]  # 4 cycles each, but for the first
     assert least_cycles(chain, {"fp32": 300}) == 100 * (1 + 4 + 4)
+
+
+# What Nsight Compute counted on an H200, l1tex__data_pipe_lsu_wavefronts for each load of a warp:
+# bytes a lane, what lane n takes, wavefronts.
+LOADS = {
+    "bytes, 32 apart": (1, lambda n: 32 * n, 8),
+    "halves, 3 apart": (2, lambda n: 3 * n, 2),
+    "floats, 3 apart": (4, lambda n: 3 * n, 1),
+    "floats, 8 apart": (4, lambda n: 8 * n, 8),
+    "floats, 33 apart, 32 lines": (4, lambda n: 33 * n, 1),
+    "floats, 34 apart": (4, lambda n: 34 * n, 2),
+    "floats, two lines": (4, lambda n: n + 4, 1),
+    "pairs, 3 apart": (8, lambda n: 3 * n, 2),
+    "pairs, 16 apart, twice": (8, lambda n: 64 * (n % 16), 16),
+    "fours, side by side": (16, lambda n: n, 4),
+    "fours, 33 apart": (16, lambda n: 33 * n, 4),
+    "fours, four of them": (16, lambda n: 33 * (n % 4), 1),
+}
+
+
+@pytest.mark.parametrize("size, taken, counted", LOADS.values(), ids=LOADS)
+def test_wavefronts_of_a_global_load_are_those_of_its_fullest_bank(size, taken, counted):
+    addresses = size * taken(np.arange(32))[None]
+    assert global_wavefronts(addresses).tolist() == [counted]
+
+
+def test_wavefronts_of_lanes_that_load():
+    addresses = np.tile(128 * np.arange(32), (3, 1))
+    some = np.stack([np.arange(32) % 2 == 1, np.zeros(32, np.bool_), np.arange(32) == 7])
+    assert global_wavefronts(addresses, some).tolist() == [16, 0, 1]
