@@ -83,7 +83,7 @@ def roofline_chart(
         for p in points
     )
     label = f"Roofline of {gpu} by level. TFLOPS of each rung: {said}."
-    return chart(draw, (12.2, 5.4), label, panels=len(rates))
+    return chart(draw, (11.8, 5.2), label, panels=len(rates))
 
 
 def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
@@ -97,7 +97,7 @@ def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
         axes.plot([ceiling / rate, right], [ceiling, ceiling], color=INK, lw=1.6, ls="--")
         axes.annotate(
             f"{name} {ceiling:.0f}", (left, ceiling), (4, 0), textcoords="offset points",
-            va="center", fontsize=11,
+            va="center", fontsize=13,
         )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, top))
     for along, ends in (("x", (left, right)), ("y", (low, top))):
@@ -116,7 +116,7 @@ def _names(axes, points: Sequence[RungPoint], styles, span) -> None:
     low, top = span
     axes.annotate(
         "least time, of measured", (1.04, 1), (0, 6), xycoords="axes fraction",
-        textcoords="offset points", va="bottom", fontsize=11, annotation_clip=False,
+        textcoords="offset points", va="bottom", fontsize=13, annotation_clip=False,
     )  # fmt: skip
     last = [list(point.intensities.values())[-1] for point in points]
     heights = {p.name: math.log(p.tflops / low) / math.log(top / low) for p in points}
