@@ -7,6 +7,7 @@ import fcntl
 import os
 import pickle
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from chromium import CHROMIUM_OPTIONS, chromium_path
 # Processes that tests start find the bytecode that the first of them leaves: kernels start sooner.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# What one of them compiles serves the others, and nothing that was compiled before serves any.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _compiled = tempfile.TemporaryDirectory(prefix="compiled-")
+    os.environ["HELPERS_COMPILED"] = _compiled.name
 
 # Which tests come first, where workers share them: what takes long, or one worker would end with
 # it while the others have nothing left. Paths begin so; what is not named comes last.

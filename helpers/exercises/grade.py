@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..simulator.compile.kept_nvrtc import VARIABLE as KEPT
 from . import EXERCISES, check, exercise
 from .answer import Refused, body, read_answer
 from .magic import MAGIC, cell_text
@@ -202,6 +203,7 @@ def grade(name: str, texts: Iterable[str], seconds: float = 60.0, gpu: bool = Fa
 def _checked_apart(name: str, text: str, seconds: float, gpu: bool) -> Grade:
     """Check an answer in a process of its own, which may hang, crash, or take too much memory."""
     environment = {**os.environ, "HELPERS_DEVICE": "gpu" if gpu else "simulator"}
+    environment[KEPT] = "off"  # an answer must not leave behind what the next one runs
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

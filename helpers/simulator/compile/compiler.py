@@ -11,8 +11,16 @@ from pathlib import Path
 
 from ..errors import SimulatorError
 from .entry_names import entries, find_entry, unknown_entry
-from .providers import Compilation, FolderProvider, NvrtcProvider, Provider, Request
-from .source_text import has_computed_include, includes, main_file
+from .kept_nvrtc import KeptNvrtc
+from .providers import (
+    Compilation,
+    FolderProvider,
+    NvrtcProvider,
+    Provider,
+    Request,
+    has_unread_include,
+)
+from .source_text import includes, main_file
 
 __all__ = [
     "Compiled",
@@ -39,7 +47,7 @@ _DEFAULTS = {  # with the options that stand in their place
 _ALWAYS = "-ftz=true"
 _ARCHITECTURE = ("-arch", "--gpu-architecture")
 
-_provider: Provider = NvrtcProvider()
+_provider: Provider = KeptNvrtc()
 _cache: OrderedDict[tuple, Compiled] = OrderedDict()
 
 
@@ -126,7 +134,7 @@ def compile_ptx(
 def set_provider(provider: Provider | None) -> None:
     """Take PTX from `provider` from now on; None goes back to NVRTC."""
     global _provider
-    _provider = NvrtcProvider() if provider is None else provider
+    _provider = KeptNvrtc() if provider is None else provider
 
 
 def store(folder: FolderProvider, compiled: Compiled) -> Path:
@@ -253,9 +261,3 @@ def _read_includes(code: str, folders: list[str]) -> tuple[tuple[str, str, str],
                     waiting.append((included, os.path.dirname(path), place_of))
                 break
     return tuple((path, name, text) for path, (name, text) in found.items())
-
-
-def has_unread_include(request: Request) -> bool:
-    """Whether files that were not read decide what comes out, so that it cannot be remembered."""
-    texts = [request.source, *(text for _, _, text in request.includes)]
-    return bool(request.include_dirs) and any(has_computed_include(text) for text in texts)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from ..errors import SimulatorError
-from .compiler import Compiled, compiled_of, has_unread_include, request_of
-from .providers import NvrtcProvider, Request, own_names
+from .compiler import Compiled, compiled_of, request_of
+from .kept_nvrtc import KeptNvrtc
+from .providers import Request, has_unread_include, own_names
 from .sass import IN_SASS, MachineInstruction, disassemble, instructions, nvdisasm
 
 _REMEMBERED = 128
@@ -22,7 +23,7 @@ _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) 
 _REFUSED = re.compile(r"\bptxas .*?(?:error|fatal)\s*: (.*)")
 _NOT_ON_MACOS = "There is no machine code on macOS: NVIDIA has no CUDA compiler for it."
 
-_nvrtc = NvrtcProvider()
+_nvrtc = KeptNvrtc()
 _cache: OrderedDict[tuple, tuple[Compiled, bytes, Callable[[str], str]]] = OrderedDict()
 
 

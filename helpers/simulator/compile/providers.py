@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ..errors import SimulatorError
 from .compile_errors import compile_error, option_error
-from .source_text import main_file
+from .source_text import has_computed_include, main_file
 
 # NVRTC looks for quoted includes in the folder of the program's name. CuPy compiles in a fresh
 # temporary folder, where there are none; a folder that cannot exist gives the same.
@@ -200,6 +200,12 @@ class FolderProvider:
         head = f"{_NAMES}{json.dumps(answer.names)}\n" if answer.names else ""
         file.write_text(head + answer.ptx, encoding="utf-8")
         return file
+
+
+def has_unread_include(request: Request) -> bool:
+    """Whether files that were not read decide what comes out, so that it cannot be remembered."""
+    texts = [request.source, *(text for _, _, text in request.includes)]
+    return bool(request.include_dirs) and any(has_computed_include(text) for text in texts)
 
 
 @functools.cache

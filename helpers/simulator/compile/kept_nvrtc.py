@@ -1,0 +1,130 @@
+"""NVRTC with a folder of what it has made: the next session finds its kernels compiled.
+
+The folder is `attention-kernels` in the user's folder for caches; `HELPERS_COMPILED` names another
+one, and `HELPERS_COMPILED=off` keeps nothing. A file is named by a hash of all that decides what
+is in it: source, included files, options, the compiler's version, the toolkit's headers. It is
+written beside its place and then moved there, so that nobody reads half of one. Files that were
+not used for long go first when there is too much.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .providers import (
+    Compilation,
+    NvrtcProvider,
+    Request,
+    has_unread_include,
+    toolkit_include_dirs,
+)
+
+VARIABLE = "HELPERS_COMPILED"
+LARGEST = 128 * 2**20  # bytes of all files together
+_OFF = ("off", "0")
+_FORMAT = 1  # of the files
+
+
+class KeptNvrtc(NvrtcProvider):
+    """NVRTC, which is not asked again for what the folder has."""
+
+    def _made(self, request: Request, cubin: bool) -> tuple[Compilation, bytes]:
+        folder = kept_folder()
+        if folder is None or has_unread_include(request):
+            return super()._made(request, cubin)
+        file = folder / f"{self._key(request, cubin)}.json"
+        if (found := _read(file)) is not None:
+            return found
+        answer, code = super()._made(request, cubin)
+        _write(file, answer, code)
+        return answer, code
+
+    def _key(self, request: Request, cubin: bool) -> str:
+        parts = [_FORMAT, request.key, self.version, cubin, *_toolkit()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def kept_folder() -> Path | None:
+    """Where compiled kernels are kept; None for nowhere."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.lower() in _OFF:
+        return None
+    if chosen:
+        return Path(chosen)
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        caches = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    else:
+        caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return Path(caches, "attention-kernels")
+
+
+@functools.cache
+def _toolkit() -> tuple:
+    """What NVRTC is, to the last digit, and what the toolkit's headers are."""
+    packages = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+    versions = []
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions.append(importlib.metadata.version(name))
+    headers = (Path(folder, "cuda_fp16.h") for folder in toolkit_include_dirs())
+    found = [header.stat() for header in headers if header.is_file()]
+    return (*versions, *((one.st_size, one.st_mtime_ns) for one in found))
+
+
+def _read(file: Path) -> tuple[Compilation, bytes] | None:
+    """What a file holds; None if it is not there, or is no such file."""
+    try:
+        held = json.loads(file.read_bytes())
+        made = Compilation(held["ptx"], held["log"], dict(held["names"]))
+        code = base64.b64decode(held["cubin"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(file)  # used just now
+    return made, code
+
+
+def _write(file: Path, made: Compilation, code: bytes) -> None:
+    """Keep an answer; where that cannot be, nothing is kept."""
+    held = {
+        "ptx": made.ptx,
+        "log": made.log,
+        "names": made.names,
+        "cubin": base64.b64encode(code).decode(),
+    }
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=file.parent, suffix=".part")
+        try:
+            with open(handle, "w", encoding="utf-8") as stream:
+                json.dump(held, stream)
+            os.replace(beside, file)
+        except OSError:
+            os.unlink(beside)
+            raise
+        _make_room(file.parent)
+
+
+def _make_room(folder: Path) -> None:
+    """Remove the files that were not used for longest, if all are too large together."""
+    found = []
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process removes files, too
+            found.append((file.stat().st_mtime_ns, file.stat().st_size, file))
+    left = sum(size for _, size, _ in found)
+    for _, size, file in sorted(found):
+        if left <= LARGEST:
+            return
+        with contextlib.suppress(OSError):
+            file.unlink()
+        left -= size
