@@ -288,20 +288,21 @@ class Report:
 
         Raises SimulatorError as `accesses` does.
         """
+        places: dict[object, tuple[int, ...] | None] = {}  # of the block, by layout
         for access in self._trace(line, kind, space):
             layout = access.layout
-            whole = _active(access)
-            place = next((n for n in range(len(whole)) if layout.block_at(n) == block), None)
-            if place is None:
+            if layout not in places:
+                places[layout] = _place(layout, block)
+            at = places[layout]
+            if at is None:
                 continue
-            active = whole[place]
+            active = np.True_ if access.active is None else access.active
+            active = _of_block(active, layout, at)
             if warp is not None:
                 active = active & (np.arange(layout.warps) == warp)[:, None]
             if not active.any():
                 continue
-            shape = layout.lanes_shape
-            addresses = np.broadcast_to(access.lanes, shape).reshape(whole.shape)[place]
-            addresses = addresses.astype(np.int64)
+            addresses = _of_block(access.lanes, layout, at).astype(np.int64)
             first = int(addresses[active][0])
             name, start, unit = self._array_at(access.space, first, access.size)
             indices = (addresses - start) // unit
@@ -395,6 +396,23 @@ class Report:
         c = self.counters
         shown = {n: c[n] for n in NCU_METRICS if c[n]}
         return f"<Report of {self.entry}: {shown}>"
+
+
+def _place(layout, block: tuple[int, int, int]) -> tuple[int, ...] | None:
+    """Where a block (x, y, z) lies in arrays of a layout; None if it is not among its blocks."""
+    for n in range(layout.nblocks):
+        if layout.block_at(n) == block:
+            return tuple(map(int, np.unravel_index(n, layout.bshape))) if layout.bshape else ()
+    return None
+
+
+def _of_block(values: np.ndarray, layout, at: tuple[int, ...]) -> np.ndarray:
+    """(warps, 32) of one block, out of values that fit the layout's lanes; nothing is copied."""
+    if values.ndim == len(at) + 2:
+        values = values[tuple(i if n > 1 else 0 for i, n in zip(at, values.shape, strict=False))]
+    elif values.ndim > 2:
+        values = np.broadcast_to(values, layout.lanes_shape)[at]
+    return np.broadcast_to(values, (layout.warps, LANES))
 
 
 def _active(access) -> np.ndarray:
