@@ -89,7 +89,7 @@ def issued(report: Report, array: str, *, step: int = 0, line: int | None = None
     if report.by_line[chosen.line]["shared_load_instructions"] >= written:
         return chosen
     mine = warp_accesses(report, array, line=chosen.line, kind="load", space="shared")
-    stores = [a.order for a in warp_accesses(report, kind="store", space="shared")]
+    stores = [a.order for a in report.of_block(kind="store", space="shared", warp=0)]
     same = [
         a
         for a in mine

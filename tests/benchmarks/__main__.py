@@ -17,7 +17,7 @@ import numpy as np
 
 from helpers import simulator
 
-from . import sanitized
+from . import benches, sanitized
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 TILE = 16
@@ -129,6 +129,8 @@ def main() -> None:
     print(f"NumPy {np.__version__}, Python {sys.version.split()[0]}, {os.cpu_count()} cores")
     for what, value, target in rows:
         print(f"{what:<62} {value:>10,.2f}   {target}")
+    print("Benches: seconds from a change to its picture")
+    benches.benches(benches.names())
 
 
 if __name__ == "__main__":

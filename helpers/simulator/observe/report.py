@@ -321,7 +321,12 @@ class Report:
 
         Raises SimulatorError as `accesses` does.
         """
-        return sum(int(_active(a).any(axis=-1).sum()) for a in self._trace(line, kind, space))
+        return sum(
+            a.layout.nblocks * a.layout.warps
+            if a.active is None
+            else int(_active(a).any(axis=-1).sum())
+            for a in self._trace(line, kind, space)
+        )
 
     def _trace(self, line: int | None, kind: str | None, space: str | None) -> Iterator:
         for name, asked, known in (("kind", kind, KINDS), ("space", space, SPACES)):
@@ -412,7 +417,8 @@ def _of_block(values: np.ndarray, layout, at: tuple[int, ...]) -> np.ndarray:
         values = values[tuple(i if n > 1 else 0 for i, n in zip(at, values.shape, strict=False))]
     elif values.ndim > 2:
         values = np.broadcast_to(values, layout.lanes_shape)[at]
-    return np.broadcast_to(values, (layout.warps, LANES))
+    shape = (layout.warps, LANES)
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def _active(access) -> np.ndarray:
