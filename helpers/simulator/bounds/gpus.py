@@ -40,8 +40,8 @@ class Gpu:
         fp32: lanes of a multiprocessor that finish an FFMA, FADD or FMUL in a clock.
         special: lanes that finish a special function (`ex2`, `rcp`, `sin`) in a clock.
         tensor: operations a clock of a multiprocessor's tensor cores by `mma.sync`, by the kind of
-            numbers: `fp16`, `fp16, fp16 sum`, `bf16`, `tf32`, `int8`, `fp64`, `fp8`; those that a
-            GPU lacks are not there.
+            numbers: `fp16`, `fp16, fp16 sum`, `bf16`, `tf32`, `int8`, `fp64`, `fp8`,
+            `fp8, fp16 sum`; those that a GPU lacks are not there.
         wgmma: the same by `wgmma`, of a whole warpgroup; empty before Hopper.
         measured: the highest rates that were seen: `dram`, `l2` and `l2, 1 MB` in bytes a second,
             `mma.sync fp16` and so on in operations a second. A bound takes those of DRAM and of
@@ -111,12 +111,12 @@ _A100 = {
     "fp16": 2048, "fp16, fp16 sum": 2048, "bf16": 2048, "tf32": 1024, "int8": 4096, "fp64": 128,
 }  # fmt: skip
 _WGMMA = {"fp16": 4096, "fp16, fp16 sum": 4096, "bf16": 4096, "tf32": 2048, "int8": 8192,
-          "fp8": 8192}  # fmt: skip
+          "fp8": 8192, "fp8, fp16 sum": 8192}  # fmt: skip
 # An m16n8k16 takes a quarter of a multiprocessor six clocks, two thirds of what wgmma reaches: 98 %
 # of this was measured, and of tf32's.
 _HOPPER = {kind: rate * 2 / 3 for kind, rate in _WGMMA.items()} | {"fp64": 256}
 _GEFORCE = {"fp16": 512, "fp16, fp16 sum": 1024, "bf16": 512, "tf32": 256, "int8": 2048}
-_ADA = {**_GEFORCE, "fp8": 1024}
+_ADA = {**_GEFORCE, "fp8": 1024, "fp8, fp16 sum": 2048}
 _H200 = {
     "dram": 4.64e12, "l2": 9.24e12, "l2, 1 MB": 16.05e12,
     "mma.sync fp16": 635.2e12, "mma.sync bf16": 635.2e12, "mma.sync tf32": 317.6e12,

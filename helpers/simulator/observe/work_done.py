@@ -135,11 +135,11 @@ def _numbers(i: Instruction) -> str:
     types = [m for m in i.modifiers if m in _KINDS or m in ("f32", "s32")]
     kinds = [_KINDS[m] for m in types if m in _KINDS]
     kind = kinds[0] if kinds else "fp16"
-    if i.opcode == "wmma":  # its elements are halves unless it names others
-        return kind
-    # mma...d.a.b.c: the first type is the sum's
+    # mma...d.a.b.c: the first type is the sum's. wmma names elements only if they are no halves.
     if types and types[0] == "f16":
-        return "fp16, fp16 sum"
+        return f"{'fp8' if 'fp8' in kinds else 'fp16'}, fp16 sum"
+    if i.opcode == "wmma":
+        return kind
     return _KINDS.get(types[1], "fp16") if len(types) > 1 else kind
 
 

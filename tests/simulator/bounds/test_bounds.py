@@ -123,3 +123,49 @@ def test_wavefronts_of_lanes_that_load():
     addresses = np.tile(128 * np.arange(32), (3, 1))
     some = np.stack([np.arange(32) % 2 == 1, np.zeros(32, np.bool_), np.arange(32) == 7])
     assert global_wavefronts(addresses, some).tolist() == [16, 0, 1]
+
+
+@pytest.mark.parametrize("sums, kind", [("float", "fp16"), ("half", "fp16, fp16 sum")])
+def test_sums_of_halves_are_told_from_sums_of_floats(sums, kind):
+    """A GeForce does twice as many of them; so does wmma there, which says both types alike."""
+    code = f"""
+    #include <mma.h>
+    using namespace nvcuda::wmma;
+    extern "C" __global__ void products({sums}* out) {{
+        fragment<matrix_a, 16, 16, 16, half, row_major> a;
+        fragment<matrix_b, 16, 16, 16, half, col_major> b;
+        fragment<accumulator, 16, 16, 16, {sums}> c;
+        fill_fragment(a, __float2half(1));
+        fill_fragment(b, __float2half(1));
+        fill_fragment(c, {sums}(0));
+        mma_sync(c, a, b, c);
+        store_matrix_sync(out, c, 16, mem_row_major);
+    }}
+    """
+    out = np.zeros((16, 16), np.float16 if sums == "half" else np.float32)
+    report = simulator.launch(code, "products", 1, 32, (out,))
+    assert (out == 16).all()
+    assert report.work.tensor == {kind: 2 * 16**3}
+    card = simulator.gpu("RTX 3090")
+    least = 2 * 16**3 / (512 if sums == "float" else 1024) / card.clock
+    assert report.bounds(card).by_resource["tensor cores"] == pytest.approx(least)
+
+
+def test_peaks_are_those_of_the_data_sheets():
+    """In TFLOPS, as NVIDIA's tables have them, without sparsity."""
+    sheets = {
+        "T4": {"fp16": 65, "int8": 130},
+        "A100": {"fp16": 312, "bf16": 312, "tf32": 156, "int8": 624, "fp64": 19.5},
+        "H100": {"fp64": 67},
+        "RTX 3090": {"fp16": 71, "fp16, fp16 sum": 142, "tf32": 35.6, "int8": 284},
+        "RTX 4090": {"fp16": 165.2, "tf32": 82.6, "int8": 660.6, "fp8, fp16 sum": 660.6},
+    }
+    for name, peaks in sheets.items():
+        card = simulator.gpu(name)
+        found = {k: card.multiprocessors * card.tensor[k] * card.clock / 1e12 for k in peaks}
+        assert found == pytest.approx(peaks, rel=0.01), name
+    fp32 = {"T4": 8.1, "A100": 19.5, "H100": 67, "H200": 67, "RTX 3090": 35.6, "RTX 4090": 82.6}
+    for name, peak in fp32.items():
+        card = simulator.gpu(name)
+        found = 2 * card.multiprocessors * card.fp32 * card.clock / 1e12
+        assert found == pytest.approx(peak, rel=0.01), name
