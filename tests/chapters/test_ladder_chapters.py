@@ -135,13 +135,13 @@ def test_what_limits_each_rung():
     assert fp32["padded, transpose on store"][1] == pytest.approx(92, abs=1)
     softmax = kernel_bounds("reduction", "softmax")
     assert share(softmax, "naive")[0] == "L1" and share(softmax, "reduction")[0] == "DRAM"
-    assert "explains 38 % of it" in prose("04_parallel_reduction")
-    assert share(softmax, "reduction")[1] == pytest.approx(38, abs=1)
+    assert "explains 37 % of it" in prose("04_parallel_reduction")
+    assert share(softmax, "reduction")[1] == pytest.approx(37, abs=1)
     busy = {part: float(share.rstrip("%")) for part, _, share in parts("register_blocked").rows}
-    assert max(busy.values()) < 50 and "for 29 % of the time DRAM is busy" in prose(
+    assert max(busy.values()) < 50 and "for 28 % of the time DRAM is busy" in prose(
         "07_bank_conflicts"
     )
-    assert busy["DRAM"] == pytest.approx(29, abs=1)
+    assert busy["DRAM"] == pytest.approx(28, abs=1)
     least_ms = {row[0]: float(row[2]) for row in scores.rows}
     assert "the bound falls by 15 %" in prose("05_thread_coarsening")
     assert 1 - least_ms["coarsened"] / least_ms["tiled"] == pytest.approx(0.15, abs=0.01)

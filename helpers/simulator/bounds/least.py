@@ -176,10 +176,10 @@ def _memory(found: dict, work: Work, gpu: Gpu) -> None:
     """DRAM and L2: what has to move, however well the caches work."""
     traffic = work.traffic
     if traffic is not None and (moved := traffic.read + traffic.written):
-        # The cache may hold as much from the launch before, or keep as much for the next.
-        left = moved - gpu.l2_bytes
-        if left > 0:
-            why = f"{_bytes(moved)} to read and write, of which L2 can hold {_bytes(gpu.l2_bytes)}"
+        # The cache may hold as much from the launch before, and keep as much for the next.
+        held = [min(amount, gpu.l2_bytes) for amount in (traffic.read, traffic.written)]
+        if (left := moved - sum(held)) > 0:
+            why = f"{_bytes(moved)} to read and write, of which L2 can hold {_bytes(sum(held))}"
             found[DRAM] = (left / gpu.dram_rate, why)
     moved = (traffic.read if traffic else 0.0) + work.store_bytes
     if moved:

@@ -30,7 +30,7 @@ def test_a_copy_moves_each_byte_once_each_way():
     bound = report.bounds("H200")
     h200 = simulator.gpu("H200")
     assert bound.limit == "DRAM"
-    assert bound.seconds == pytest.approx((8 * N - h200.l2_bytes) / h200.dram_rate)
+    assert bound.seconds == pytest.approx((8 * N - 2 * h200.l2_bytes) / h200.dram_rate)
     assert "cannot be faster than" in bound.sentence and "an H200: DRAM" in bound.sentence
 
 
