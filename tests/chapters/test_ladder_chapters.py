@@ -13,6 +13,7 @@ from helpers.measure.facts import load_facts
 from helpers.measure.recorded import LADDER, load
 from helpers.measure.roofline import kernel_bounds, parts
 from helpers.problem.attention import make_inputs, rung
+from helpers.simulator import occupancy
 from helpers.simulator.compile.compiler import compile_ptx
 from helpers.simulator.observe.counters import ldmatrix_wavefronts, shared_wavefronts
 
@@ -148,10 +149,16 @@ def test_what_limits_each_rung():
 
 
 def test_warps_of_the_last_rung():
-    occupancy = reports("register_blocked")[0].occupancy("H200")
+    found = {}
+    for name in ("padded", "register_blocked"):
+        launch = rung(name).launches(N, D)[0]
+        code = launch.kernel.machine_code()
+        threads = int(np.prod(launch.block))
+        found[name] = occupancy(threads, code.registers, code.static_shared, "H200")
     assert "so many registers that 16 warps fit" in prose("07_bank_conflicts")
-    assert occupancy.warps == 16 and occupancy.limit == "registers"
-    assert reports("padded")[0].occupancy("H200").warps > occupancy.warps
+    last = found["register_blocked"]
+    assert last.warps == 16 and last.limit == "registers"
+    assert found["padded"].warps > last.warps
 
 
 def test_what_the_machine_code_of_the_last_rung_does():
