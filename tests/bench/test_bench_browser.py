@@ -229,7 +229,9 @@ def _nothing_is_cut_off(page):
             inside = part.bounding_box()
             if inside is not None:
                 assert inside["x"] >= box["x"] - 1, part.inner_text()
-                assert inside["x"] + inside["width"] <= box["x"] + box["width"] + 1
+                assert inside["x"] + inside["width"] <= box["x"] + box["width"] + 1, (
+                    part.inner_text()
+                )
 
 
 def test_a_file_that_is_edited(opened, lab):
