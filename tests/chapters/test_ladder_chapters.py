@@ -12,6 +12,7 @@ from chapters.prose import prose
 from helpers.measure.facts import load_facts
 from helpers.measure.recorded import LADDER, load
 from helpers.measure.roofline import kernel_bounds, parts
+from helpers.measure.rung_bounds import rung_bounds
 from helpers.problem.attention import make_inputs, rung
 from helpers.simulator import occupancy
 from helpers.simulator.compile.compiler import compile_ptx
@@ -146,6 +147,17 @@ def test_what_limits_each_rung():
     least_ms = {row[0]: float(row[2]) for row in scores.rows}
     assert "the bound falls by 15 %" in prose("05_thread_coarsening")
     assert 1 - least_ms["coarsened"] / least_ms["tiled"] == pytest.approx(0.15, abs=0.01)
+
+
+def test_waiting_warps_and_the_l1_cache_take_as_long_for_the_first_softmax():
+    measured, a_warp = load("02_naive").times("launches")["softmax"], FACTS.read_by_warps[1]
+    assert "busy for 32 cycles, which adds up to as much" in prose("02_naive_kernels")
+    for n in (256, 1024, 4096, 16384):
+        bound = rung_bounds("naive", n)["softmax"]
+        waiting = 16 * n * n / (n // 32 * a_warp / FACTS.limits["sms"])
+        assert bound.limit == "L1" and "32.0 wavefronts each" in bound.sentence
+        for seconds in (bound.seconds, waiting):
+            assert 0.7 < 1e3 * seconds / measured[n] < 1
 
 
 def test_warps_of_the_last_rung():
