@@ -13,6 +13,7 @@ CHROMIUM = (
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--font-render-hinting=none",  # or the one without windows sets text wider than the others
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
