@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 
 from ..kernels.source import KernelError, Value
+from ..show import shell
 from .result import Result
 from .subject import Control, Settings, Subject
 from .work import controls_of, work
@@ -102,6 +103,7 @@ class Session:
         self._waiting: asyncio.Handle | None = None
         self._work: Generator | None = None
         self._runs = 0
+        self._cells: int | None = None  # the number of the cell that ran last, where cells run
         _sessions.add(self)
 
     @property
@@ -194,8 +196,9 @@ class Session:
         if generator is not self._work:
             return
         self._waiting = None
-        if self.phase == "idle" and any(
-            one.phase != "idle" and one._loop is self._loop for one in _sessions
+        if self.phase == "idle" and (
+            self._cells_ran()
+            or any(one.phase != "idle" and one._loop is self._loop for one in _sessions)
         ):
             self._later(generator, QUIET)
             return
@@ -219,6 +222,12 @@ class Session:
         else:
             self._later(generator, PAUSE)
 
+    def _cells_ran(self) -> bool:
+        """Whether cells have run since this was asked: more may wait behind them, as in Run All."""
+        count = getattr(shell(), "execution_count", None)
+        ran, self._cells = count != self._cells, count
+        return ran
+
     def _show(self, result: Result) -> None:
         before = self.history[-1].result if self.history else None
         if result.status in ("right", "wrong"):
@@ -232,6 +241,7 @@ class Session:
         self.phase, self.stage = "idle", ""
         self._changed()
         if self._loop is not None:
+            self._cells_ran()
             self._work = self._meanwhile(result)
             self._later(self._work, QUIET)
 

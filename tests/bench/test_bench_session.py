@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 from bench_problems import TRANSPOSE, Clock, transposed
@@ -229,3 +230,16 @@ def test_choices_that_cannot_run_are_found_while_idle(clock, subject):
     assert session.refused == {}  # they belonged to the other settings
     clock.advance(60)
     assert set(session.refused) == {("TILE", 64)}
+
+
+def test_idle_work_waits_while_cells_run(clock, subject, monkeypatch):
+    cells = SimpleNamespace(execution_count=3)
+    monkeypatch.setattr(bench_session, "shell", lambda: cells)
+    session = Session(subject, clock)
+    session.change(TILE=32)
+    for _ in range(30):
+        clock.advance(1)
+        cells.execution_count += 1
+    assert session.result.status == "right" and session.refused == {}
+    clock.advance(60)
+    assert ("TILE", 64) in session.refused
