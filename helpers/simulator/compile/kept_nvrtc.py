@@ -2,9 +2,9 @@
 
 The folder is `attention-kernels` in the user's folder for caches; `HELPERS_COMPILED` names another
 one, and `HELPERS_COMPILED=off` keeps nothing. A file is named by a hash of all that decides what
-is in it: source, included files, options, the compiler's version, the toolkit's headers. It is
-written beside its place and then moved there, so that nobody reads half of one. Files that were
-not used for long go first when there is too much.
+is in it: source, included files, options, the compiler's version, the toolkit's headers, and the
+folders that the numbers of lines name. It is written beside its place and then moved there, so
+that nobody reads half of one. Files that were not used for long go first when there is too much.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class KeptNvrtc(NvrtcProvider):
         return answer, code
 
     def _key(self, request: Request, cubin: bool) -> str:
-        parts = [_FORMAT, request.key, self.version, cubin, *_toolkit()]
+        # Each line's number stands there beside its file, whose path must be one of this process.
+        paths = [os.getcwd(), *(path for path, _, _ in request.includes)]
+        parts = [_FORMAT, request.key, self.version, cubin, paths, *_toolkit()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -78,7 +80,8 @@ def _toolkit() -> tuple:
             versions.append(importlib.metadata.version(name))
     headers = (Path(folder, "cuda_fp16.h") for folder in toolkit_include_dirs())
     found = [header.stat() for header in headers if header.is_file()]
-    return (*versions, *((one.st_size, one.st_mtime_ns) for one in found))
+    folders = (str(folder) for folder in toolkit_include_dirs())
+    return (*versions, *folders, *((one.st_size, one.st_mtime_ns) for one in found))
 
 
 def _read(file: Path) -> tuple[Compilation, bytes] | None:

@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+from collections import OrderedDict
 
 import pytest
 
-from helpers.simulator.compile import kept_nvrtc
+from helpers.simulator.compile import kept_nvrtc, machine_code
 from helpers.simulator.compile.compiler import request_of
 from helpers.simulator.compile.kept_nvrtc import KeptNvrtc, kept_folder
 from helpers.simulator.compile.providers import NvrtcProvider
@@ -73,6 +74,19 @@ def test_a_damaged_file_is_made_again(folder, asked, damage):
     file.write_bytes(damage)
     assert KeptNvrtc().compile(request()) == first and len(asked) == 2
     assert file.read_bytes() == whole
+
+
+def test_lines_are_found_in_another_working_directory(folder, tmp_path, monkeypatch):
+    """A notebook runs in notebooks/, a script elsewhere."""
+    source = KERNEL.replace("{", "{\n").replace("FACTOR", "5.0f")
+    lines = []
+    for name in ("here", "there", "here"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / name)
+        monkeypatch.setattr(machine_code, "_cache", OrderedDict())  # as a new process
+        lines.append(sorted(machine_code.machine_code(source, "k").by_line))
+    assert lines[0] == lines[1] == lines[2] and 2 in lines[0]
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_nothing_half_written_is_left_behind(folder, monkeypatch):
