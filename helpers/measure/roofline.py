@@ -77,7 +77,7 @@ class Roofline(Table):
             sizes += f"; flash kernels: batch {b}, {h} heads, n = {n:,}, d = {d}"
         return (
             f"{sizes}. Least time: what the simulator counts, by the most that an {GPU} does in a "
-            "second; of DRAM and L2 each sector once."
+            "second; of DRAM and L2 each sector once, of DRAM less what L2 can hold."
         )
 
     def chart(self) -> Markup:

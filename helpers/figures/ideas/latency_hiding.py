@@ -95,8 +95,8 @@ def hiding_frames(facts: GpuFacts) -> list[Frame]:
     alone = _Film(facts, 1, 1)
     wait = facts.latency["DRAM"]
     parts = (
-        (1.0, "One warp issues a load. Until its value comes, the load is in flight and the warp "
-         "cannot go on."),
+        (1.0, "One warp issues a load, and needs its value next. Until that comes, the load is in "
+         "flight and the warp waits."),
         (wait, f"It waits for {wait:.0f} cycles: that is the load's latency. Nobody else is on "
          "this SM, so its schedulers have nothing to issue."),
         (_CYCLES, "The value comes, the warp uses it and issues its next load. Nearly all the time "
