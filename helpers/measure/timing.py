@@ -19,7 +19,7 @@ from .times import NO_TIMES, Source, Times, recorded_source
 
 SAMPLES = 21
 FEWEST = 3  # samples of a launch that takes long
-_SECONDS = 0.1  # that the samples of one launch may take together
+_SECONDS = 0.05  # that the samples of one launch may take together
 _SAMPLE_MS, _MOST_LAUNCHES = 0.3, 30  # of a sample; hundreds of launches keep the host busy
 
 
