@@ -98,19 +98,21 @@ def test_lists_have_it_when_it_is_no_longer_a_draft(checkout):
     assert run(folder, "tools/lists.py", "--check").returncode == 0
     notebook = folder / "notebooks" / "12_demo.ipynb"
     draft = notebook.read_text("utf-8")
-    pages = {page: (folder / page).read_text("utf-8") for page in ("README.md", "TEACHING.md")}
+    lists = ("README.md", "TEACHING.md", "notebooks/00_start_here.ipynb")
+    pages = {page: (folder / page).read_text("utf-8") for page in lists}
     written = json.loads(draft)
     del written["metadata"]["course"]["draft"]
     written["metadata"]["course"]["topic"] = "numbers of their own"
     try:
         notebook.write_text(json.dumps(written), "utf-8")
         old = run(folder, "tools/lists.py", "--check")
-        assert old.returncode == 1 and old.stdout.count("run `make lists`") == 2
+        assert old.returncode == 1 and old.stdout.count("run `make lists`") == len(lists)
         assert run(folder, "tools/lists.py").returncode == 0
-        readme, teaching = ((folder / page).read_text("utf-8") for page in pages)
+        readme, teaching, first = ((folder / page).read_text("utf-8") for page in lists)
         assert "| `12_demo` | numbers of their own |" in readme
         assert "Chapters 02 to 09 and 12 end in exercises" in " ".join(readme.split())
         assert "| 12 demo | 25 min | 10 min | a number for each row |" in teaching
+        assert "(12_demo.ipynb)" in first
     finally:
         notebook.write_text(draft, "utf-8")
         for page, text in pages.items():
