@@ -156,7 +156,7 @@ def _sectors_and_banks(canvas: Canvas, report: Report, trace, sizes: Mapping) ->
     said = _sectors(canvas, report, trace, sizes, room=440)
     worst = _costly(trace)[:1]
     if said and worst:
-        said += " " + _strip(canvas, 500, *_executed(report, *worst[0]))
+        said += " " + _strip(canvas, 500, *_executed(report, trace, *worst[0]))
     return said
 
 
@@ -209,7 +209,8 @@ def _banks(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
     """The banks of the two shared accesses that cost the warp most wavefronts."""
     chosen = sorted(_costly(trace)[:2], key=lambda pair: pair[0].order)
     said = [
-        _strip(canvas, _LEFT + n * 480, *_executed(report, *pair)) for n, pair in enumerate(chosen)
+        _strip(canvas, _LEFT + n * 480, *_executed(report, trace, *pair))
+        for n, pair in enumerate(chosen)
     ]
     if said:
         canvas.text(_LEFT, HEIGHT - 8, "words that a warp's access asks of each of the 32 banks",
@@ -225,12 +226,12 @@ def _costly(trace: Sequence[BlockAccess]) -> list[tuple[WarpAccess, BankVerdict]
 
 
 def _executed(
-    report: Report, access: WarpAccess, verdict: BankVerdict
+    report: Report, trace: Sequence[BlockAccess], access: WarpAccess, verdict: BankVerdict
 ) -> tuple[WarpAccess, BankVerdict]:
     """A load as the hardware executes it, joined with its neighbours."""
     if not access.is_load or access.bytes != WORD:
         return access, verdict
-    joined = issued(report, access.array, line=access.line)
+    joined = issued(report, access.array, line=access.line, trace=trace)
     return joined, judge(joined)
 
 

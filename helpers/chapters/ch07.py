@@ -45,7 +45,6 @@ RUNGS = (
             ),
         ),
         alignment=16,
-        usual_N=64,  # the compiler takes half a second for its file, which leaves N the less
     ),
 )
 

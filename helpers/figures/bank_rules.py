@@ -7,6 +7,7 @@ as the busiest bank has different words. The rules are those of
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,10 @@ from helpers.simulator.observe.counters import (
     lane_words,
     shared_wavefronts,
 )
-from helpers.simulator.observe.report import Report
+from helpers.simulator.observe.report import BlockAccess, Report
 
 from .canvas import counted
-from .events import LANES, WORD, WarpAccess, warp_access, warp_accesses
+from .events import LANES, WORD, WarpAccess, of_warp, warp_access
 
 
 class BankVerdict(NamedTuple):
@@ -69,7 +70,14 @@ def judge(access: WarpAccess) -> BankVerdict:
     return verdict._replace(reasons=tuple(_reasons(access, verdict)))
 
 
-def issued(report: Report, array: str, *, step: int = 0, line: int | None = None) -> WarpAccess:
+def issued(
+    report: Report,
+    array: str,
+    *,
+    step: int = 0,
+    line: int | None = None,
+    trace: Sequence[BlockAccess] | None = None,
+) -> WarpAccess:
     """A shared load of block 0's first warp as the hardware executes it.
 
     The assembler joins loads of neighbouring words into one of 8 or 16 bytes where it knows that
@@ -78,22 +86,32 @@ def issued(report: Report, array: str, *, step: int = 0, line: int | None = None
 
     Args:
         report, array, step, line: as for `events.warp_access`, of loads.
+        trace: what block 0 did, where it is at hand: `list(report.of_block())`.
 
     Raises:
         ValueError: there is no such load.
     """
-    chosen = warp_access(report, array, line=line, kind="load", space="shared", step=step)
+    first = [
+        of_warp(a, 0)
+        for a in (report.of_block(warp=0, space="shared") if trace is None else trace)
+        if a.space == "shared" and a.active[0].any()
+    ]
+    loads = [a for a in first if a.kind == "load" and a.array == array]
+    fitting = [a for a in loads if line in (None, a.line)]
+    if not 0 <= step < len(fitting):  # which says so
+        return warp_access(report, array, line=line, kind="load", space="shared", step=step)
+    chosen = fitting[step]
     if chosen.bytes != WORD:
         return chosen
     written = report.warp_accesses(chosen.line, kind="load", space="shared")
     if report.by_line[chosen.line]["shared_load_instructions"] >= written:
         return chosen
-    mine = warp_accesses(report, array, line=chosen.line, kind="load", space="shared")
-    stores = [a.order for a in report.of_block(kind="store", space="shared", warp=0)]
+    stores = [a.order for a in first if a.kind == "store"]
     same = [
         a
-        for a in mine
-        if a.bytes == WORD
+        for a in loads
+        if a.line == chosen.line
+        and a.bytes == WORD
         and (a.active == chosen.active).all()
         and not any(min(a.order, chosen.order) < s < max(a.order, chosen.order) for s in stores)
     ]

@@ -54,7 +54,7 @@ class ThreeKernels(Rung):
 
     steps: tuple[KernelOfRung, ...]
     alignment: int = 4
-    usual_N: int = 128
+    usual_N: int = 64
 
     @property
     def title(self) -> str:
@@ -67,7 +67,7 @@ class ThreeKernels(Rung):
     @property
     def sizes(self) -> tuple[Size, ...]:
         return (
-            Size("N", (32, 64, 100, 128, 256), self.usual_N, (256, 512, 1024, 4096, 16384),
+            Size("N", (32, 64, 100, 128), self.usual_N, (256, 512, 1024, 4096, 16384),
                  "rows of Q, K and V"),
             Size("d", (16, 32, 64, 80, 128), 64, (), "columns of Q, K and V"),
         )  # fmt: skip

@@ -35,7 +35,7 @@ def test_controls_are_what_the_files_declare():
     assert declared and set(found) == {*declared, "N", "d"}
     for name, listed in declared.items():
         assert found[name][0] == tuple(int(choice) for choice in listed.split(","))
-    assert found["TILE"][1] == 16 and found["N"][1] == 128 and found["d"][1] == 64
+    assert found["TILE"][1] == 16 and found["N"][1] == 64 and found["d"][1] == 64
 
 
 def test_one_kernel_of_a_rung():
@@ -360,7 +360,7 @@ def test_a_kernel_is_turned_from_the_values_it_has():
     subject = subject_of(kernel)
     assert subject.title == "coarsened · pv_multiply"
     assert {c.name: c.default for c in subject.controls()} == {
-        "TILE": 8, "COARSE": 4, "N": 128, "d": 64
+        "TILE": 8, "COARSE": 4, "N": 64, "d": 64
     }  # fmt: skip
     assert subject_of(load_kernel("08_flash_baseline.cu", WARPS=2)).controls()[-2].default == 2
 
