@@ -242,10 +242,10 @@ class Session:
         self._changed()
         if self._loop is not None:
             self._cells_ran()
-            self._work = self._meanwhile(result)
+            self._work = self.meanwhile(result)
             self._later(self._work, QUIET)
 
-    def _meanwhile(self, result: Result) -> Generator[str, None, None]:
+    def meanwhile(self, result: Result) -> Generator[str, None, None]:
         """With nothing else to do: find which other choices cannot run, and what `idle` adds.
 
         The compiler, which is asked for this, leaves what it makes where the next run finds it.

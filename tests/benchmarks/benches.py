@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.benches [rung ...]
 
-Each choice of each control is turned to from the bench's own settings, in a process that has shown
-the bench and no more: what a student waits for who turns the first control at once, before idle
-moments have compiled what comes next. Once with kernels that nobody has compiled before, and once
-with those that an earlier session has left. Seconds are those of the process's own work, so that a
-busy machine says nearly the same as an idle one.
+Each choice of each control is turned to from the bench's own settings: by a student who turns the
+first control at once, with kernels that nobody has compiled before and with those that an earlier
+session has left; and by one who has looked at the first picture for some seconds, in which idle
+moments have compiled what comes next. Seconds are those of the process's own work, so that a busy
+machine says nearly the same as an idle one.
 """
 
 from __future__ import annotations
@@ -61,12 +61,19 @@ def in_a_process(*change) -> float:
     return found
 
 
-def costs(name: str) -> dict[tuple[str, object], float]:
-    """Seconds by control and choice, the shortest of a few, from what the bench shows at first."""
+def costs(name: str, looked: bool) -> dict[tuple[str, object], float]:
+    """Seconds by control and choice, the shortest of a few, from what the bench shows at first.
+
+    Args:
+        name: of a rung.
+        looked: whether idle moments have passed.
+    """
     subject = subject_of(name)
     session, bars = Session(subject), Ladder(subject.rung)
-    session.run()
+    result = session.run()
     shown(session, bars)
+    for _ in session.meanwhile(result) if looked else ():
+        pass
     return {
         (control.name, choice): min(
             in_a_process(session, bars, control.name, choice) for _ in range(REPEATS)
@@ -80,11 +87,15 @@ def costs(name: str) -> dict[tuple[str, object], float]:
 def benches(wanted: list[str]) -> None:
     """Print the median and the worst of each bench, and of all."""
     with tempfile.TemporaryDirectory() as folder:
-        for kept, said in (("off", "compiled anew"), (folder, "compiled before")):
+        for kept, looked, said in (
+            ("off", False, "compiled anew"),
+            (folder, False, "compiled before"),
+            ("off", True, "after a look"),
+        ):
             os.environ[VARIABLE] = kept
             every: list[float] = []
             for name in wanted:
-                found = costs(name)
+                found = costs(name, looked)
                 worst = max(found, key=found.get)
                 middle, most = statistics.median(found.values()), found[worst]
                 where = f"{worst[0]}={worst[1]}"

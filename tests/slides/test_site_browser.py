@@ -15,6 +15,7 @@ import axe_checks
 import nbformat
 import pointer_checks
 import pytest
+from playwright.sync_api import expect
 from site_pages import Tags
 
 from helpers.slides.pages.site import build_site
@@ -220,13 +221,18 @@ def test_a_page_answers_to_a_hand_and_remembers_its_theme(site, browser):
         assert bench.locator(".bench-of").first.inner_text() != before
         before = page.locator(".contents [aria-current]").inner_text()
         page.locator(".contents a").nth(3).click()
-        assert page.locator(".contents [aria-current]").inner_text() != before
+        expect(page.locator(".contents [aria-current]")).not_to_have_text(before)
         paper = "getComputedStyle(document.documentElement).backgroundColor"
         light = page.evaluate(paper)
         page.get_by_role("button", name="Dark page").click()
         dark = page.evaluate(paper)
+        assert dark != light
         page.goto((site / "index.html").as_uri())
-        assert page.evaluate(paper) == dark != light
+        page.wait_for_function(f"dark => {paper} === dark", arg=dark)
+        other = page.context.new_page()  # two pages side by side stay alike
+        other.goto((site / "index.html").as_uri())
+        other.get_by_role("button", name="Light page").click()
+        page.wait_for_function(f"light => {paper} === light", arg=light)
         page.emulate_media(media="print")
         assert page.evaluate(paper) == light and not page.locator(".bar").is_visible()
 

@@ -14,6 +14,11 @@
       say();
     };
     prefersDark.addEventListener("change", say);
+    // Another page of the course was turned, or the one before this is still writing its choice.
+    addEventListener("storage", ({ key, newValue }) => {
+      if (key === "page-theme" && /^(light|dark)$/.test(newValue)) root.dataset.theme = newValue;
+      say();
+    });
     say();
     button.hidden = false;
   }
