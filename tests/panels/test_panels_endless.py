@@ -105,6 +105,14 @@ def test_what_decides_a_loop():
     assert heads and all(prepared.codes["k"].deciding(head) is None for head in heads)
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """A suite that a script started behind itself ignores Ctrl-C, as its children then do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def interrupt():
     """Ctrl-C after a while, as Kernel > Interrupt sends it."""
