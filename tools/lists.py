@@ -3,8 +3,8 @@
     python tools/lists.py            # or `make lists`
     python tools/lists.py --check    # says what would change, and changes nothing
 
-A row comes from the `course` in a notebook's metadata and from the exercises of its chapter. What
-is marked as a draft there, `"draft": true`, is not in a list yet.
+A row comes from the `course` in a notebook's metadata, from the minutes of its speaker notes and
+from the exercises of its chapter. What is marked as a draft, `"draft": true`, is not in a list yet.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from helpers.exercises import EXERCISES  # noqa: E402
+from helpers.slides.front import course  # noqa: E402
 
 # What is to come; a notebook of that name takes the place of its line.
 PLANNED = {
@@ -64,7 +67,8 @@ def chapters(root: Path = ROOT) -> list[Listed]:
     """
     found = []
     for path in sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb")):
-        said = json.loads(path.read_text("utf-8"))["metadata"].get("course", {})
+        notebook = nbformat.from_dict(json.loads(path.read_text("utf-8")))
+        said, takes = notebook.metadata.get("course", {}), course(notebook)
         if said.get("draft"):
             continue
         if not said.get("topic"):
@@ -72,7 +76,7 @@ def chapters(root: Path = ROOT) -> list[Listed]:
         titles = tuple(one.title for one in EXERCISES if one.chapter == int(path.stem[:2]))
         found.append(
             Listed(
-                path.stem, said["topic"], said.get("minutes", 0), said.get("exercises", 0), titles,
+                path.stem, said["topic"], takes.minutes, takes.exercises, titles,
                 said.get("instead", ""),
             )
         )  # fmt: skip

@@ -4,12 +4,16 @@ Title, authors and date are nbformat's own; a logo is a file beside the notebook
 
     "title": "Heat conduction", "authors": [{"name": "A. Teacher"}], "date": "12 May 2026",
     "logo": "images/faculty.svg",
-    "course": {"goal": "Launch a first kernel ...", "minutes": 40, "exercises": 20}
+    "course": {"goal": "Launch a first kernel ..."}
+
+How long a chapter takes is what its speaker notes come to: cells of the slide type `notes` that
+begin with `**Notes, 6 min.**`. Where there are none, `"minutes"` and `"exercises"` of `course` say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +21,8 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 
 from .content.carried import Carrier
+
+_MINUTES = re.compile(r"\*\*Notes, (\d+) min\.\*\* ")
 
 
 class Front(NamedTuple):
@@ -46,7 +52,7 @@ class Course(NamedTuple):
 
     Attributes:
         goal: what a reader can do or knows at its end, in a sentence; empty if it does not say.
-        minutes: in class, without the exercises that are checked; 0 if it does not say.
+        minutes: in class, without the exercises that are checked; 0 if nobody has said.
         exercises: minutes for those exercises; 0 if there are none.
     """
 
@@ -58,9 +64,34 @@ class Course(NamedTuple):
 def course(notebook: NotebookNode) -> Course:
     """What a notebook says of itself; of other people's notebooks, nothing."""
     said = notebook.metadata.get("course", {})
-    return Course(
-        str(said.get("goal", "")), int(said.get("minutes", 0)), int(said.get("exercises", 0))
-    )
+    minutes, exercises = spoken(notebook.cells)
+    if not minutes:
+        minutes, exercises = int(said.get("minutes", 0)), int(said.get("exercises", 0))
+    return Course(str(said.get("goal", "")), minutes, exercises)
+
+
+def notes_minutes(cell: Mapping) -> int | None:
+    """The minutes that a cell of speaker notes begins with; None of any other cell."""
+    slideshow = cell["metadata"].get("slideshow")
+    if not isinstance(slideshow, Mapping) or slideshow.get("slide_type") != "notes":
+        return None
+    found = _MINUTES.match("".join(cell["source"]))
+    return int(found[1]) if found else None
+
+
+def spoken(cells: Iterable[Mapping]) -> tuple[int, int]:
+    """Minutes of a notebook's speaker notes: in class, and below headings of exercises."""
+    minutes, practice, exercise = 0, 0, False
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown" and text.startswith("#"):
+            exercise = text.startswith("## Exercise")
+        takes = notes_minutes(cell) or 0
+        if exercise:
+            practice += takes
+        else:
+            minutes += takes
+    return minutes, practice
 
 
 def front(notebook: NotebookNode, folder: Path, warn: Callable[[str], None]) -> Front:

@@ -39,7 +39,9 @@ def site(tmp_path_factory, executed):
 
 def test_every_link_of_the_site_leads_to_something_in_it(site):
     pages = {path: Tags(path.read_text("utf-8")) for path in site.glob("*.html")}
-    assert sorted(path.stem for path in pages) == [*(one.stem for one in BUILT), "index"]
+    assert sorted(path.stem for path in pages) == [
+        *(one.stem for one in BUILT), "glossary", "index",
+    ]  # fmt: skip
     led = set()
     for path, page in pages.items():
         assert path.stat().st_size <= MOST
@@ -63,6 +65,9 @@ def test_what_is_searched_are_the_words_of_all_sections(site):
     html = (site / "index.html").read_text("utf-8")
     words = re.search(r'<script type="application/json" id="words">(.*?)</script>', html, re.S)
     found = json.loads(words[1])
+    *found, (_, glossary, explained) = found
+    ids = Tags((site / glossary).read_text("utf-8")).ids
+    assert explained and all(anchor in ids for anchor, _, _ in explained)
     assert [address for _, address, _ in found] == [f"{one.stem}.html" for one in BUILT]
     for path, (_, address, parts) in zip(BUILT, found, strict=True):
         ids = Tags((site / address).read_text("utf-8")).ids

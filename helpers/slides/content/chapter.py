@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from ...show.highlighting import highlight
 from ..execute import Executed, where
-from ..front import Course, Front, course, front
+from ..front import Course, Front, course, front, notes_minutes
 from . import terminal
 from .deck_wording import for_slides
 from .gaps import MAGIC, with_gaps
@@ -154,7 +154,10 @@ class _Taker:
         tags = set(cell.metadata.get("tags", []))
         if kind == "notes" or "notes" in tags:
             if self._slides and cut:
-                self._slides[-1].notes.append(_whole(cut))
+                html = _whole(cut)
+                timed = notes_minutes(cell) is not None  # what is asked, and what is answered
+                alone = f'<div class="speaker">{html}</div>' if timed else html
+                self._slides[-1].notes.append(alone)
             return
         if kind == "skip" and not self._whole:
             if self._slides and cell.cell_type == "code" and (excerpt := with_gaps(cell.source)):

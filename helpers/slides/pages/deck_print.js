@@ -79,8 +79,8 @@ const answersOf = (sheet) => [...sheet.querySelectorAll(".fragment.answer, .frag
 
 function addNotes(section) {
   const said = [...(section.querySelector("aside.notes")?.children ?? [])]
-    // Blocks of slides are not the speaker's own words.
-    .filter((one) => !one.matches(".block"))
+    // Blocks of slides are not the speaker's own words, and some of those are for nobody else.
+    .filter((one) => !one.matches(".block, .speaker"))
     .map((one) => one.cloneNode(true));
   const lines = Array.from({ length: PAGE_LINES }, () => make("div", "handout-line"));
   const notes = said.length ? make("div", "handout-notes", ...said) : make("div", "handout-lines", ...lines);

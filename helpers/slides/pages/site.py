@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...chapters.glossary import terms
 from ..build import COMPOSING, build, run_notebook, write
 from ..command import command, say
 from ..content.chapter import Chapter, chapter
@@ -29,6 +30,8 @@ from ..execute import Executed
 from ..export_error import ExportError
 from ..front import Course
 from .deck import own
+from .glossary_page import ADDRESS as GLOSSARY
+from .glossary_page import anchor, glossary_page
 from .page import Link, Place, description, origin, reading_page, render, whole_page
 from .sections import sections
 
@@ -89,6 +92,8 @@ def build_site(
         failed = error
     made = {path: pages[path] for path in notebooks if path in pages}
     entries = _reading_pages(made, folder)
+    named = {path.stem: one for path, one in made.items()}
+    write(folder / GLOSSARY, glossary_page(named, TITLE))
     archive = _archive(folder / COURSE)
     index = folder / "index.html"
     write(index, index_page(entries, list(made.values()), archive))
@@ -149,8 +154,11 @@ def index_page(entries: Sequence[Entry], chapters: Sequence[Chapter], archive: b
 
 
 def words_to_search(entries: Sequence[Entry], chapters: Sequence[Chapter]) -> str:
-    """JSON of all sections: chapter and address, then of each section anchor, name and words."""
-    found = [
+    """JSON of all sections: chapter and address, then of each section anchor, name and words.
+
+    The glossary's terms are its sections.
+    """
+    found: list[list] = [
         [
             f"{entry.number} {entry.title}",
             entry.address,
@@ -158,6 +166,8 @@ def words_to_search(entries: Sequence[Entry], chapters: Sequence[Chapter]) -> st
         ]
         for entry, one in zip(entries, chapters, strict=True)
     ]
+    explained = [[anchor(one), one.term, f"{', '.join(one.also)} {one.means}"] for one in terms()]
+    found.append(["Glossary", GLOSSARY, explained])
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
