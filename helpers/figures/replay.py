@@ -53,12 +53,16 @@ class Phase(NamedTuple):
 
 
 class BlockReplay(NamedTuple):
-    """All phases of one block. `results` maps each thread to the results that it stores."""
+    """All phases of one block. `results` maps each thread to the results that it stores.
+
+    `leaving` is the line of the barrier behind the last products, before results are stored.
+    """
 
     block: Block
     threads: int
     phases: list[Phase]
     results: dict[int, list[int]]
+    leaving: int | None
 
 
 def replay(run: SmallRun) -> list[BlockReplay]:
@@ -98,11 +102,14 @@ class _Replay:
                     results[touch.thread].append(touch.index)
         phases: list[Phase] = []
         before: list[TraceEvent] = []
-        for kind, group in _groups(events):
+        groups = _groups(events)
+        for kind, group in groups:
             barrier = self.barriers.between(before, group)
             phases.append(self._phase(kind, group, results, barrier))
             before = [e for e in group if (e.space, e.kind) != ("global", "store")]
-        return BlockReplay(block, threads, phases, dict(results))
+        ending = [e for e in groups[-1][1] if (e.space, e.kind) == ("global", "store")]
+        leaving = self.barriers.between(before, ending)
+        return BlockReplay(block, threads, phases, dict(results), leaving)
 
     def _phase(self, kind: str, events: list[TraceEvent], results, barrier: int | None) -> Phase:
         reads: dict[str, list[int]] = defaultdict(list)

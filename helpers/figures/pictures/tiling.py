@@ -2,7 +2,8 @@
 
 from helpers.problem.attention import cdiv
 
-from ..canvas import LARGE, NORMAL, Canvas, Frame, bracketed, counted
+from ..barrier_bar import block_waits
+from ..canvas import LARGE, Canvas, Frame, bracketed, counted, telling
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import NaiveReads, run_product
@@ -23,10 +24,12 @@ _HEIGHT = 411
 _LEFT, _TOP = 20, 28
 _WIDE, _HIGH = (236, 332), 162  # of Q, of Kᵀ and S; of each of them
 _PANEL = 628  # where the shared memory and the counts begin
+_BAR_Y = 206  # of the bar at which threads wait
+_STEPS = ("load", "first", "multiply", "second", "store")
 
 
 def tiled_product(N: int = 8, d: int = 8, TILE: int = 4) -> list[Frame]:
-    """How blocks load tiles of Q and Kᵀ, wait, and multiply: three steps for each pair of tiles.
+    """How blocks load tiles of Q and Kᵀ, wait, multiply, and wait again, a step for each.
 
     Left the matrices, right the shared memory of the block at work, and how many elements have been
     read from global memory so far, against what the naive kernel reads for the same products.
@@ -40,13 +43,14 @@ def tiled_product(N: int = 8, d: int = 8, TILE: int = 4) -> list[Frame]:
     if max(N, d) > MOST_ELEMENTS:
         raise ValueError(f"N and d are {MOST_ELEMENTS} at most in this figure, not {N} and {d}.")
     run = run_product("03_tiled.cu", N, d, TILE)
-    steps = 3 * cdiv(N, TILE) ** 2 * cdiv(d, TILE)
+    steps = cdiv(N, TILE) ** 2 * (4 * cdiv(d, TILE) + 1)
     if steps > MOST_STEPS:
         raise ValueError(
             f"N={N}, d={d} and TILE={TILE} take {steps:,} steps, more than {MOST_STEPS}: choose a "
             "larger TILE, or smaller matrices."
         )
-    return TileFilm(run, run_product("02_naive.cu", N, d, TILE)).frames()
+    frames = TileFilm(run, run_product("02_naive.cu", N, d, TILE)).frames()
+    return [*frames[:1], *map(telling, frames[1:2]), *frames[2:-1], telling(frames[-1])]
 
 
 class TileFilm:
@@ -58,6 +62,8 @@ class TileFilm:
         self.blocks = replay(run)
         self.reads = self.naive_reads = self.shared_reads = 0
         self.written: set[int] = set()
+        phases = self.blocks[0].phases  # of all blocks alike
+        self.lines = {"first": phases[1].barrier, "second": self.blocks[0].leaving}
         sums = [v for b in self.blocks for p in b.phases for v in p.partial.values()]
         self.whole = all(float(v).is_integer() for v in sums)
         most = max(self.N, self.d)
@@ -69,22 +75,33 @@ class TileFilm:
     def frames(self) -> list[Frame]:
         frames = []
         for block in self.blocks:
-            loads, seen = 0, {}
+            loads, seen, before = 0, {}, block.phases[-1]
             for phase in block.phases:
                 if phase.kind == "load":
+                    if loads and phase.barrier is not None:
+                        frames.append(self._waits(block, before, loads, seen, phase.barrier, True))
                     loads += 1
                     self.reads += sum(map(len, phase.reads.values()))
                     frames.append(self._frame(block, phase, loads, "load", seen))
                     continue
                 if phase.barrier is not None:
-                    before = Phase("load", {}, phase.shared, {}, 0, {}, seen, set(), [], None)
-                    frames.append(self._frame(block, before, loads, "barrier", seen, phase.barrier))
+                    frames.append(self._waits(block, phase, loads, seen, phase.barrier, False))
                 self.shared_reads += phase.shared_reads
                 self.naive_reads += self.naive.share(phase.touched, self._held(phase))
-                self.written.update(phase.stored)
-                seen = phase.partial
+                seen, before = phase.partial, phase
                 frames.append(self._frame(block, phase, loads, "multiply", seen))
+            if block.leaving is not None:
+                frames.append(self._waits(block, before, loads, seen, block.leaving, True))
+            if before.stored:
+                self.written.update(before.stored)
+                frames.append(self._frame(block, before, loads, "store", seen))
         return frames
+
+    def _waits(self, block, phase, loads, seen, line, behind: bool) -> Frame:
+        """All threads at a barrier, with the tiles of a phase, before it or `behind` it."""
+        still = Phase("load", {}, phase.shared, {}, 0, {}, seen, set(), [], None)
+        step = "second" if behind else "first"
+        return self._frame(block, still, loads, step, seen, line)
 
     @staticmethod
     def _held(phase: Phase) -> set[Element]:
@@ -106,28 +123,30 @@ class TileFilm:
         name = f"block ({block.block[0]}, {block.block[1]})"
         caption = self._caption(block, phase, turn, turns, step, example, barrier)
         canvas = Canvas(height=_HEIGHT, label=f"Tiled product, {name}, tile {turn}: {step}.")
-        missing = phase.kind == "multiply" and phase.barrier is None
-        self._where(canvas, name, turn, turns, step, missing)
+        self._where(canvas, name, turn, turns, step)
         self._matrices(canvas, block, phase, step, partial, example)
         self._shared(canvas, phase, name, step, example)
+        if barrier is not None:
+            self._bar(canvas, block, step, barrier)
         self._counts(canvas)
         return canvas.frame(caption)
 
-    def _where(
-        self, canvas: Canvas, name: str, turn: int, turns: int, step: str, missing: bool
-    ) -> None:
+    def _where(self, canvas: Canvas, name: str, turn: int, turns: int, step: str) -> None:
         canvas.text(_LEFT, _TOP - 4, name, size=LARGE, bold=True)
         canvas.text(_LEFT, _TOP + 20, f"tile {turn} of {turns} along d")
-        for number, word in enumerate(("load", "barrier", "multiply")):
-            y = _TOP + 36 + 35 * number
+        for number, word in enumerate(_STEPS):
+            y = _TOP + 32 + 28 * number
             on = word == step
             look, ink = {"stroke": "grid"}, "muted"
             if on:
                 look, ink = {"fill": "yellow-fill", "stroke": "ink", "weight": 2}, "ink"
-            canvas.rect(_LEFT, y, 130, 30, r=6, **look)
-            if word == "barrier" and missing:
-                word, ink = "no barrier", "vermillion"
-            canvas.text(_LEFT + 14, y + 21, word, size=NORMAL + 1, bold=on, fill=ink)
+            canvas.rect(_LEFT, y, 160, 24, r=5, **look)
+            if word in self.lines:
+                line = self.lines[word]
+                word = f"barrier, line {line}" if line is not None else "no barrier"
+                ink = ink if line is not None else "vermillion"
+                canvas.rect(_LEFT, y + 20, 160, 4, fill="ink" if on else "grid", stroke="none")
+            canvas.text(_LEFT + 12, y + 17, word, bold=on, fill=ink)
 
     def _matrices(self, canvas, block, phase, step, partial, example) -> None:
         kt_x, s_y = self.corner
@@ -169,7 +188,7 @@ class TileFilm:
         result_grid(canvas, grid, partial, done, mine, self.whole, "−9.9")
         frame_of(canvas, grid, [divmod(at, self.N) for at in mine], "purple", 4)
         canvas.text(x, y - 10, "S = QKᵀ / √d", size=18, bold=True, fill="purple")
-        note = "stored" if phase.stored else "sums in registers" if partial else ""
+        note = "stored" if step == "store" else "sums in registers" if partial else ""
         canvas.text(x, grid.bottom + 18, note, fill="muted")
         return grid
 
@@ -181,21 +200,25 @@ class TileFilm:
             x, y = _PANEL + place * 170, _TOP + 28
             grid = Grid(x, y, width, height, edge, edge)
             shared_grid(canvas, grid, array, phase.shared[array], "Q" if place else "K")
-            if step == "barrier":
-                canvas.rect(x - 5, y - 5, grid.width + 10, grid.height + 10, r=4, stroke="ink",
-                            weight=4)  # fmt: skip
+            if step in self.lines:
+                canvas.rect(x - 3, y - 3, grid.width + 6, grid.height + 6, r=4, stroke="ink",
+                            weight=3)  # fmt: skip
             if step == "multiply" and example is not None:
                 used = [
                     p[place][1] for p in phase.products.get(example, []) if p[place][0] == array
                 ]
                 frame_of(canvas, grid, [divmod(i, edge) for i in used], "ink")
-        lines = []
-        if step == "barrier":
-            lines = ["whole: all threads have stored"]
-        elif step == "multiply" and example is not None:
+        if step == "multiply" and example is not None:
             total, terms = self._sum(phase, example)
             lines = [f"{self._thread(example)} adds {total}:", terms]
-        canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines)
+            canvas.lines(_PANEL, _TOP + 28 + edge * height + 26, lines)
+
+    @staticmethod
+    def _bar(canvas: Canvas, block: BlockReplay, step: str, line: int) -> None:
+        """All threads of the block at a barrier."""
+        block_waits(canvas, _PANEL, _BAR_Y, 316, block.threads, 26)
+        done = "stored" if step == "first" else "read"
+        canvas.text(_PANEL, _BAR_Y + 24, f"line {line}: {block.threads} threads have {done}")
 
     def _counts(self, canvas: Canvas) -> None:
         y, width = 254, 316
@@ -249,18 +272,23 @@ class TileFilm:
                 text += f" {zeros} lie past the edges and are zeros."
             if turn > 1 and phase.barrier is None:
                 text += " No barrier kept them from replacing the tiles while others still read."
-            elif turn > 1:
-                text += (
-                    f" The barrier in line {phase.barrier} comes first: the old tiles are used up."
-                )
-            elif block is self.blocks[0]:
+            elif turn == 1 and block is self.blocks[0]:
                 text += " (On a GPU the blocks run side by side; here, one after the other.)"
             return text
-        if step == "barrier":
+        if step == "first":
             return (
                 f"{name}, barrier: __syncthreads() in line {barrier} holds every thread until all "
                 f"{block.threads} have stored, for each is about to read what others have copied."
             )
+        if step == "second":
+            after = "store other tiles over these" if turn < turns else "go on and store its result"
+            return (
+                f"{name}, barrier: __syncthreads() in line {barrier} holds every thread until all "
+                f"{block.threads} have read the tiles. Then a thread may {after}."
+            )
+        if step == "store":
+            stored = counted(len(phase.stored), "element")
+            return f"{name}, store: the block writes {stored} of S, each a sum divided by √d."
         per_thread = max((len(p) for p in phase.products.values()), default=0)
         text = (
             f"{name}, multiply: each thread adds {counted(per_thread, 'product')} to its sum and "
@@ -269,7 +297,4 @@ class TileFilm:
         )
         if phase.barrier is None:
             text += " No barrier came before: a thread may read what is not stored yet."
-        if phase.stored:
-            stored = counted(len(phase.stored), "element")
-            text += f" Done: it stores {stored} of S, each divided by √d."
         return text
