@@ -20,10 +20,15 @@ EXERCISES: tuple[Exercise, ...] = (
         name="02_scores",
         title="who computes what",
         task="Fill three gaps: a thread's row and column, the guard, and one product of the sum.",
-        hint=(
-            "A block covers `TILE` rows and as many columns, so block number `b` begins at row "
-            "`b * TILE`. The last blocks reach over the edge of $S$. In $Q$, row number `row` "
-            "begins at element `row * d`."
+        hints=(
+            (
+                "A block covers `TILE` rows and as many columns, so block number `b` begins at row "
+                "`b * TILE`. The last blocks reach over the edge of $S$."
+            ),
+            (
+                "In $Q$, row number `row` begins at element `row * d`. In $K$, it is row number "
+                "`col` that is needed."
+            ),
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
@@ -39,9 +44,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "This softmax is right for small scores and gives NaN for large ones. Subtract each "
             "row's largest score, as the formula allows."
         ),
-        hint=(
-            "The largest of numbers that may all be negative cannot start from 0. Start from the "
-            "row's first score, and look at all others."
+        hints=(
+            "The largest of numbers that may all be negative cannot start from 0.",
+            "Start from the row's first score, and look at all others.",
         ),
         entry="softmax",
         cases=({"N": 37}, {"N": 70}, {"N": 1}),

@@ -37,10 +37,12 @@ EXERCISES: tuple[Exercise, ...] = (
         name="03_edges",
         title="tiles at the edge",
         task="Load the two tiles. Past the edges of $Q$ and $K$ they hold zeros.",
-        hint=(
-            "`s_Q[tx][ty]` is element (`row`, `i + ty`) of $Q$; `s_K[tx][ty]` is element (`col`, "
-            "`i + tx`) of $K$, since `s_K` holds a tile of its transpose. Each has two edges to "
-            "mind, and `c ? a : b` loads `a` only where `c` holds."
+        hints=(
+            "Each tile has two edges to mind, and `c ? a : b` loads `a` only where `c` holds.",
+            (
+                "`s_Q[tx][ty]` is element (`row`, `i + ty`) of $Q$; `s_K[tx][ty]` is element "
+                "(`col`, `i + tx`) of $K$, since `s_K` holds a tile of its transpose."
+            ),
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 19}, {"N": 16, "d": 33}, {"N": 21, "d": 5, "TILE": 8}),
@@ -55,9 +57,9 @@ EXERCISES: tuple[Exercise, ...] = (
         name="03_barriers",
         title="two barriers",
         task="This product is right only if all threads keep step. Make it right in any order.",
-        hint=(
-            "Who has written the element of `s_P` that a thread reads, and who may overwrite it, "
-            "in the next turn, before the thread has read it?"
+        hints=(
+            "Who has written the element of `s_P` that a thread reads?",
+            "Who may overwrite that element, in the next turn, before the thread has read it?",
         ),
         entry="pv_multiply",
         cases=({"N": 37, "d": 19}, {"N": 48, "d": 16}, {"N": 21, "d": 13, "TILE": 8}),

@@ -37,9 +37,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "This is the version that is passed around. It has four barriers and needs five: put "
             "one more `__syncthreads();` on a line of its own, where it belongs."
         ),
-        hint=(
-            "Two lines touch `s_data[0]` one after the other: some threads still read what the "
-            "tree left there, and thread 0 already writes. Which two?"
+        hints=(
+            "Two lines touch `s_data[0]` one after the other.",
+            (
+                "Some threads still read what the tree left in `s_data[0]`, and thread 0 already "
+                "writes. Which two lines are that?"
+            ),
         ),
         entry="softmax",
         cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),
@@ -56,9 +59,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "The tree stops at 32 partial maxima, one for each lane of warp 0. Join them without "
             "shared memory and without barriers."
         ),
-        hint=(
-            "`__shfl_down_sync(~0u, m, stride)` gives a lane the `m` of the lane that is `stride` "
-            "further up. With strides of 16, 8, 4, 2 and 1 lane 0 ends with the largest of all."
+        hints=(
+            (
+                "`__shfl_down_sync(~0u, m, stride)` gives a lane the `m` of the lane that is "
+                "`stride` further up."
+            ),
+            "With strides of 16, 8, 4, 2 and 1 lane 0 ends with the largest of all.",
         ),
         entry="row_max",
         cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),

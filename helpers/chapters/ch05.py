@@ -23,9 +23,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "Fill three gaps, so that each tile of $Q$ is loaded once and serves `COARSE` tiles of "
             "$K$."
         ),
-        hint=(
-            "The outer loop moves along $d$, the inner one along the tiles of $K$. What does not "
-            "change in the inner loop is loaded before it. Each `c` has a sum of its own."
+        hints=(
+            "The outer loop moves along $d$, the inner one along the tiles of $K$.",
+            (
+                "What does not change in the inner loop is loaded before it. Each `c` has a sum of "
+                "its own."
+            ),
         ),
         entry="scaled_dot_product",
         cases=({"N": 21, "d": 5, "TILE": 8, "COARSE": 2}, {"N": 70, "d": 19}),

@@ -32,9 +32,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "This kernel transposes $K$. Its loads are coalesced and its stores are not. Let each "
             "thread write another element of the tile, so that the stores are as well."
         ),
-        hint=(
-            "`tx` has to run along a row of `KT`. Rows of `KT` are columns of `K`, so this tile "
-            "begins at row `first_col` and column `first_row` of `KT`."
+        hints=(
+            "`tx` has to run along a row of `KT`.",
+            (
+                "Rows of `KT` are columns of `K`, so this tile begins at row `first_col` and "
+                "column `first_row` of `KT`."
+            ),
         ),
         entry="transpose",
         cases=({"N": 21, "d": 38}, {"N": 33, "d": 9, "TILE": 8}, {"N": 48, "d": 32}),
@@ -51,10 +54,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "Training needs $dV=P^{\\mathsf{T}}dO$. Copy the tile of $P$ so that its loads are "
             "coalesced, and multiply."
         ),
-        hint=(
-            "The block needs a square of $P$: rows from `i` on, columns from `first_row` on. Copy "
-            "it as it lies. A column of it then belongs to a row of $dV$, and the thread's own is "
-            "`ty`."
+        hints=(
+            (
+                "The block needs a square of $P$: rows from `i` on, columns from `first_row` on. "
+                "Copy it as it lies."
+            ),
+            "A column of the square belongs to a row of $dV$, and the thread's own is `ty`.",
         ),
         entry="gradient",
         cases=({"N": 33, "d": 18}, {"N": 20, "d": 33, "TILE": 8}, {"N": 48, "d": 32}),

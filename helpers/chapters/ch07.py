@@ -63,7 +63,10 @@ EXERCISES: tuple[Exercise, ...] = (
             "The columns of this tile all lie in one bank. Give its rows a pitch at which no "
             "access conflicts, neither down a column nor along a row."
         ),
-        hint="Lanes one row apart are `pitch` words apart. What must the gcd of `pitch` and 32 be?",
+        hints=(
+            "Lanes one row apart are `pitch` words apart.",
+            "What must the gcd of `pitch` and 32 be?",
+        ),
         entry="transpose",
         cases=({"N": 35, "d": 70}, {"N": 64, "d": 32}),
         launch=covering((32, 32), ("d", 32), ("N", 32)),
@@ -79,9 +82,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "`s_K` has rows of 16 words and no room for padding. Store each element in its row, at "
             "a place that depends on the row, and read it from there."
         ),
-        hint=(
-            "An exclusive or with the row's number permutes a row, in every row differently. The "
-            "row that is stored to is `ty`. Which row is read from?"
+        hints=(
+            "An exclusive or with the row's number permutes a row, in every row differently.",
+            "The row that is stored to is `ty`. Which row is read from?",
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
@@ -98,10 +101,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "Fill a thread's registers with loads of 16 bytes, and choose a pitch at which those "
             "are possible and do not conflict."
         ),
-        hint=(
-            "A `float4` starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words. "
-            "Eight lanes read eight rows at once. Think of eight banks of 16 bytes: which pitches "
-            "put the rows into eight different ones?"
+        hints=(
+            "A `float4` starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words.",
+            (
+                "Eight lanes read eight rows at once. Think of eight banks of 16 bytes: which "
+                "pitches put the rows into eight different ones?"
+            ),
         ),
         entry="scaled_dot_product",
         cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),

@@ -39,9 +39,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "A thread walks along the keys, tile by tile. Leave out the keys past the last one, "
             "and put right what was added up under an older maximum."
         ),
-        hint=(
-            "An old weight $e^{s-m}$ becomes $e^{s-m'}$ if it is multiplied by $e^{m-m'}$. A "
-            "weight is 0 if its score is minus infinity."
+        hints=(
+            "An old weight $e^{s-m}$ becomes $e^{s-m'}$ if it is multiplied by $e^{m-m'}$.",
+            (
+                "A weight is 0 if its score is minus infinity. All that was added up is "
+                "multiplied, the sum and each element of $O$."
+            ),
         ),
         entry="flash_attention",
         cases=({"n": 13, "HEAD_DIM": 32}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
@@ -66,9 +69,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "Start the copies of a tile of $K$ with `cp_async_16`, and see to it that they have "
             "arrived, those of the other threads as well, before a row is read."
         ),
-        hint=(
-            "A wait is for groups of copies, and of a thread's own only. What other threads have "
-            "waited for is there for all after a barrier."
+        hints=(
+            "A wait is for groups of copies, and of a thread's own only.",
+            "What other threads have waited for is there for all after a barrier.",
         ),
         entry="scores",
         cases=({"n": 50, "HEAD_DIM": 64}, {"n": 133, "HEAD_DIM": 32}),
@@ -96,10 +99,13 @@ EXERCISES: tuple[Exercise, ...] = (
             "Multiply on tensor cores: pick the registers with the right keys, and bring each sum "
             "to its row and its column of $S$."
         ),
-        hint=(
-            "Lanes 0 to 15 passed rows 0 to 15 of the first chunk, so register 0 comes from keys "
-            "0 to 7, register 1 from keys 8 to 15; lanes 16 to 31 did so for the next chunk. The "
-            "figure of fragments shows which row and column of $C$ a lane has."
+        hints=(
+            (
+                "Lanes 0 to 15 passed rows 0 to 15 of the first chunk, so register 0 comes from "
+                "keys 0 to 7, register 1 from keys 8 to 15; lanes 16 to 31 did so for the next "
+                "chunk."
+            ),
+            "The figure of fragments shows which row and column of $C$ a lane has.",
         ),
         entry="scaled_dot_product",
         cases=({"m": 16, "n": 16}, {"m": 21, "n": 35}),

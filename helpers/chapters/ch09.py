@@ -28,9 +28,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "Choose where in its row each chunk lies, so that neither rows nor columns of the "
             "matrix conflict. XOR is one way; find another if you can."
         ),
-        hint=(
-            "Each row must have every place once, or chunks are lost, and so must each column, or "
-            "lanes conflict: a Latin square."
+        hints=(
+            "Each row must have every place once, or chunks are lost.",
+            "Each column must have every place once as well, or lanes conflict: a Latin square.",
         ),
         entry="turn",
         cases=({"matrices": 1}, {"matrices": 3}),
@@ -50,9 +50,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "Swizzle the tiles of this kernel: write the map once, then read $V$ by it, and write "
             "$O$ by it, so that nothing conflicts."
         ),
-        hint=(
-            "`place` tells where a chunk begins, for those that write it and those that read it. "
-            "What lies within the chunk is added to that."
+        hints=(
+            "`place` tells where a chunk begins, for those that write it and those that read it.",
+            "What lies within the chunk is added to what `place` gives.",
         ),
         entry="weighted_rows",
         cases=({"m": 16}, {"m": 41}),

@@ -6,17 +6,26 @@
     check("03_edges", "path/to/answer.cu")  # or a file, or the text of one
 
 A solution is in `kernels/exercises/`; the lines that a student has to write end in `//!` there.
+
+A wrong result is compared with what each of the exercise's misconceptions gives, and the sentence
+of one that gives the same is said:
+
+    Misconception("Rows and columns of K are exchanged: ...", (("old text", "new text"),))
+    Misconception("The mask hides nothing: ...", results={"S": lambda Q, K: Q @ K.T})
+
+The first is the solution with a change, run as a kernel; the second is a NumPy function, as in
+`Exercise.results`. The sentence names what is confused with what, and gives no code of the answer.
 """
 
 from typing import TYPE_CHECKING
 
 from . import magic
 from .checking import run
-from .spec import Exercise, Goal, find
+from .spec import Exercise, Goal, Misconception, find
 from .verdict import Step, Verdict
 
-__all__ = ["EXERCISES", "Exercise", "Goal", "Step", "Verdict", "check", "exercise", "skeleton",
-           "solution"]  # fmt: skip
+__all__ = ["EXERCISES", "Exercise", "Goal", "Misconception", "Step", "Verdict", "check", "exercise",
+           "skeleton", "solution"]  # fmt: skip
 
 if TYPE_CHECKING:
     from ..chapters import EXERCISES

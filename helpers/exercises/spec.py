@@ -1,4 +1,4 @@
-"""What an exercise is: its texts, the sizes it is tried at, what is right, and its goals."""
+"""What an exercise is: its texts, sizes it is tried at, what is right, misconceptions, goals."""
 
 import functools
 import inspect
@@ -54,6 +54,39 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
+class Misconception:
+    """A way to be wrong that students take, and what it gives: by either `changes` or `results`.
+
+    Attributes:
+        sentence: what is confused with what, in a student's terms, without the answer's code: "The
+            last level of the tree is missing: two partial sums are left, and one is stored."
+        changes: (old text, new text) pairs; each old text is in the solution exactly once.
+        results: as `Exercise.results`, for those of the outputs that come out otherwise.
+    """
+
+    sentence: str
+    changes: tuple[tuple[str, str], ...] = ()
+    results: Mapping[str, Callable[..., np.ndarray]] | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.changes) == bool(self.results):
+            raise ValueError(f"A misconception has either changes or results: {self.sentence!r}")
+
+    def text(self, solution: str) -> str:
+        """The solution with its changes.
+
+        Raises:
+            ValueError: an old text is not in the solution exactly once.
+        """
+        for old, _ in self.changes:
+            if solution.count(old) != 1:
+                raise ValueError(f"The solution has {old!r} {solution.count(old)} times, not once.")
+        for old, new in self.changes:
+            solution = solution.replace(old, new)
+        return solution
+
+
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """A kernel with gaps, and how an answer is checked.
 
@@ -61,7 +94,7 @@ class Exercise:
         name: such as `03_edges`, of chapter 3; the solution is `kernels/exercises/03_edges.cu`.
         title: a few words.
         task: one or two sentences.
-        hint: one or two sentences more, for those who are stuck.
+        hints: a nudge, and then nearly the way, for those who are stuck; shown one by one.
         entry: the kernel's name.
         cases: sizes to try, such as `{"N": 37, "d": 19}`, odd and asymmetric ones among them. A
             name that the file declares as a parameter sets that, as in `{"N": 37, "TILE": 8}`.
@@ -79,12 +112,15 @@ class Exercise:
         keeps: texts that the answer has to keep, blanks apart, since the goals alone could be met
             without what the exercise is about.
         unlike: values that parameters take in the case that no answer is made for, if not any.
+        misconceptions: known ways to be wrong, the likelier first; a wrong result is compared with
+            what each of them gives.
+        explanation: why the solution works; shown with the solution, never before.
     """
 
     name: str
     title: str
     task: str
-    hint: str
+    hints: tuple[str, str]
     entry: str
     cases: tuple[Case, ...]
     launch: Callable[[Case, Kernel], tuple[Shape, Shape, int]]
@@ -96,6 +132,8 @@ class Exercise:
     timed: Case | None = None
     keeps: tuple[str, ...] = ()
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    misconceptions: tuple[Misconception, ...] = ()
+    explanation: str = ""
 
     @property
     def chapter(self) -> int:

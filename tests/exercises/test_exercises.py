@@ -70,6 +70,19 @@ def test_wrong_answer_fails_for_the_right_reason(name, wrong):
 
 
 @each_exercise
+def test_texts_and_misconceptions_are_whole(name):
+    """Two hints; and misconceptions that can be tried, and are sentences."""
+    one = exercise(name)
+    assert len(one.hints) == 2 and len(set(one.hints)) == 2
+    for said in [*one.hints, *[m.sentence for m in one.misconceptions]]:
+        assert len(said) > 20 and said[-1] in ".?!"
+    assert len({m.sentence for m in one.misconceptions}) == len(one.misconceptions)
+    for wrong in one.misconceptions:
+        assert wrong.results or wrong.text(one.solution) != one.solution
+        assert set(wrong.results or ()) <= set(one.outputs)
+
+
+@each_exercise
 def test_cases_tell_answers_apart(name):
     """Odd and different sizes, and inputs that no transposed answer is right for."""
     one = exercise(name)

@@ -248,7 +248,7 @@ def test_files_and_paths(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("one", EXERCISES, ids=lambda one: one.name)
 def test_chapter_holds_the_exercise(one):
-    """Task, kernel, check, hint and solution are those of the files, in the last section."""
+    """Task, kernel, check, hints and solution are those of the files, at the chapter's end."""
     (path,) = (ROOT / "notebooks").glob(f"{one.chapter:02d}_*.ipynb")
     notebook = nbformat.read(path, as_version=4)
     names = [cell.id for cell in notebook.cells]
@@ -258,9 +258,29 @@ def test_chapter_holds_the_exercise(one):
         assert cell.metadata == made["metadata"], made["id"]
     first = names.index(cells.cell_id(one, "task"))
     heads = [n for n, cell in enumerate(notebook.cells) if cell.source.startswith("## ")]
-    assert all(notebook.cells[n].source.startswith(("## Exercise", "## Next"))
+    assert all(notebook.cells[n].source.startswith(("## Exercise", "## Next", "## Sources"))
                for n in heads if n >= first)  # fmt: skip
     assert "from helpers.exercises import check" in notebook.cells[1].source.split("\n")
+
+
+def test_new_exercises_come_before_next_and_gone_ones_go(tmp_path):
+    path = tmp_path / "04_parallel_reduction.ipynb"
+    whole = json.loads((ROOT / "notebooks" / path.name).read_text(encoding="utf-8"))
+    ours = [one for one in EXERCISES if one.chapter == 4]
+    ids = [cell["id"] for one in ours for cell in cells.cells(one)]
+    without = [cell for cell in whole["cells"] if cell["id"] not in ids[5:]]
+    old = [dict(cell, id=cell["id"].replace("warp-shuffle", "gone"),
+                source="".join(cell["source"]).replace("04_warp_shuffle", "04_gone"))
+           for cell in whole["cells"] if cell["id"] in ids[5:10]]  # fmt: skip
+    notes = {"cell_type": "markdown", "id": "own", "metadata": {}, "source": "**Notes, 6 min.**"}
+    at = [cell["id"] for cell in without].index(ids[0])
+    new = [*without[: at + 1], notes, *without[at + 1 :], *old]
+    path.write_text(json.dumps({**whole, "cells": new}), encoding="utf-8")
+    cells.insert(path)
+    found = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    assert found == [c["id"] for c in without[: at + 1]] + ["own"] + ids[1:] + [
+        cell["id"] for cell in without[at + 5 :]
+    ]
 
 
 def test_putting_exercises_in_twice_changes_nothing(tmp_path):

@@ -19,9 +19,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "Fill two gaps: the thread's own element, with the guard that it needs, and what "
             "becomes of that element."
         ),
-        hint=(
-            "Lanes that are neighbours along `threadIdx.x` should read neighbours in memory, and "
-            "a row of $X$ lies there in one piece. Threads past an edge of $Y$ have nothing to do."
+        hints=(
+            (
+                "Lanes that are neighbours along `threadIdx.x` should read neighbours in memory, "
+                "and a row of $X$ lies there in one piece."
+            ),
+            "Threads past an edge of $Y$ have nothing to do.",
         ),
         entry="scale_rows",
         cases=({"m": 37, "n": 19}, {"m": 16, "n": 33}, {"m": 21, "n": 70, "TILE": 8}),
