@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .barrier_bar import waiting
 from .canvas import LARGE, NORMAL, Canvas, fitting, number, text_width
 from .palette import hue
 from .parts import Grid
@@ -12,6 +13,9 @@ _LEFT, _ROW_Y, _THREADS_Y, _TREE_Y = 118, 48, 132, 212
 _WIDTH = 820
 _HIGHEST = 411  # of the picture
 _CELL = 34  # height of an element; a word of shared memory is 4 pixels lower
+_LOW_CELL, _MOST_TALL = 26, 4  # and with more levels than so many
+_MOST_ARROWS = 4  # threads whose arrows can be told apart
+_BAR = 22  # room for a barrier below the last level
 
 # The words of shared memory, and for those just stored what each was made of; None where all are
 # old.
@@ -31,6 +35,8 @@ class TreeState(NamedTuple):
         levels: shared memory after each level so far; the first one is what the threads stored.
         current: the last level is this step's doing.
         root: all threads read the tree's root in this step.
+        barrier: line of the barrier at which the threads wait in this step.
+        bar_below: "tree" or "registers", which they touched last.
     """
 
     elements: Sequence[float]
@@ -45,14 +51,17 @@ class TreeState(NamedTuple):
     levels: list[Level]
     current: bool
     root: bool
+    barrier: int | None = None
+    bar_below: str = "tree"
 
 
 def picture(state: TreeState) -> Canvas:
     """Draw a step of a reduction."""
     depth = 1 + int(math.log2(state.threads))
-    pitch = min(66.0, (_HIGHEST - _TREE_Y - _CELL) / max(depth - 1, 1))
+    cell = _CELL if depth <= _MOST_TALL else _LOW_CELL
+    pitch = min(66.0, (_HIGHEST - _TREE_Y - cell - _BAR) / max(depth - 1, 1))
     canvas = Canvas(
-        height=_TREE_Y + (depth - 1) * pitch + _CELL,
+        height=_TREE_Y + (depth - 1) * pitch + cell + _BAR,
         label=f"{state.threads} threads reduce a row of {len(state.elements)} elements.",
     )
     row = _row(canvas, state)
@@ -65,14 +74,25 @@ def picture(state: TreeState) -> Canvas:
     for level, (words, came) in enumerate(state.levels[:depth] or [({}, None)]):
         latest = level == len(state.levels) - 1
         y = _TREE_Y + level * pitch
-        above = y - pitch + _CELL - 2 if level else threads.bottom + 3
+        above = y - pitch + cell - 2 if level else threads.bottom + 3
         canvas.text(_LEFT - 12, y + 13, "s_data", anchor="end", mono=True, bold=True)
-        if level == 0:
+        if level == 0 and cell == _CELL and (state.barrier is None or len(state.levels) > 1):
             canvas.text(_LEFT - 12, y + 34, "shared", anchor="end", fill="muted")
-        _words(canvas, state, threads, y, words, came, latest)
+        _words(canvas, state, threads, y, cell - 4, words, came, latest)
         if level or (latest and state.current):
             _arrows(canvas, threads, came or {}, above, y, latest and state.current)
+    if state.barrier is not None:
+        last = _TREE_Y + (max(len(state.levels[:depth]), 1) - 1) * pitch + cell
+        _bar(canvas, state, threads, threads.bottom + 7 if state.bar_below == "registers" else last)
     return canvas
+
+
+def _bar(canvas: Canvas, state: TreeState, threads: Grid, top: float) -> None:
+    """All threads at a barrier, each below its register."""
+    y = top + 11
+    places = [(threads.centre(0, t)[0], 0, hue(t)) for t in range(state.threads)]
+    waiting(canvas, _LEFT, y, _WIDTH, places, pitch=12)
+    canvas.text(_LEFT - 12, y + 8, f"line {state.barrier}", anchor="end", bold=True)
 
 
 def text_of(value: float) -> str:
@@ -136,6 +156,7 @@ def _words(
     state: TreeState,
     threads: Grid,
     y: float,
+    height: float,
     words: dict[int, float],
     came: dict[int, list[int]] | None,
     latest: bool,
@@ -152,15 +173,16 @@ def _words(
             look["weight"] = 3 if thick else 1
         elif word in words:
             look = {"fill": "faint", "stroke": "grid"}
-        canvas.rect(middle - box / 2, y, box, _CELL - 4, r=4, **look)
+        canvas.rect(middle - box / 2, y, box, height, r=4, **look)
         if numbered:
-            canvas.text(middle - box / 2 + 5, y + 20, str(word), fill="muted", mono=True)
+            centre = y + height / 2 + 5
+            canvas.text(middle - box / 2 + 5, centre, str(word), fill="muted", mono=True)
         if word in words:
             text = text_of(words[word])
             room = box - 4 if not numbered else box - 30
             size = _fitting(text, room, LARGE - 2)
             canvas.text(
-                middle + (4 if numbered else 0), y + (_CELL - 4) / 2 + 0.38 * size, text, size=size,
+                middle + (4 if numbered else 0), y + height / 2 + 0.38 * size, text, size=size,
                 anchor="middle", mono=True, bold=fresh, fill="ink" if fresh else "muted",
             )  # fmt: skip
 
@@ -168,8 +190,12 @@ def _words(
 def _arrows(
     canvas: Canvas, threads: Grid, came: dict[int, list[int]], top: float, y: float, current: bool
 ) -> None:
+    first = min(came, default=0)
     for word, sources in came.items():
         for source in sources:
+            # Side by side so many arrows would be one band: there, an example has to do.
+            if threads.columns > _MOST_ARROWS and source != word != first:
+                continue
             start, end = threads.centre(0, source)[0], threads.centre(0, word)[0]
             canvas.arrow(start, top, end, y - 3, stroke="ink" if current else "muted")
 

@@ -191,7 +191,7 @@ def test_no_tiles_without_shared_memory():
 
 def test_reduction_steps_and_values():
     frames = tree_reduction()
-    assert len(frames) == 9
+    assert len(frames) == 12
     row = np.array(ROW)
     for turn in range(4):
         shown = texts(frames[1 + turn].svg)
@@ -200,10 +200,25 @@ def test_reduction_steps_and_values():
         assert f"S[{4 * turn}] to S[{4 * turn + 3}]" in frames[1 + turn].caption
     maxima = [max(row[t::4]) for t in range(4)]
     assert maxima == [5, 9, 8, 7]
-    assert texts(frames[6].svg).count("8") > texts(frames[5].svg).count("8")
-    assert "s_data[0] and s_data[2]" in frames[6].caption
-    assert "s_data[0] and s_data[1]" in frames[7].caption
-    assert "row_max = 9" in frames[8].caption
+    assert texts(frames[7].svg).count("8") > texts(frames[5].svg).count("8")
+    assert "s_data[0] and s_data[2]" in frames[7].caption
+    assert "s_data[0] and s_data[1]" in frames[9].caption
+    assert "row_max = 9" in frames[11].caption
+
+
+@pytest.mark.parametrize("threads", [4, 16])
+def test_each_barrier_of_the_tree_is_a_step(threads):
+    lines = load_kernel("04_reduction.cu", "softmax").lines("__syncthreads()")
+    levels = int(np.log2(threads))
+    found = [
+        int(re.search(r"line (\d+)", frame.caption)[1])
+        for frame in tree_reduction(ROW, threads, whole=True)
+        if frame.caption.startswith("A barrier:") and re.search(r"^line \d+$", "\n".join(
+            texts(frame.svg)), re.M)
+    ]  # fmt: skip
+    before, level, behind, before_sums, level_of_sums = lines
+    wanted = [before, *[level] * levels, behind, before_sums, *[level_of_sums] * levels]
+    assert found == wanted
 
 
 @pytest.mark.parametrize("N, threads", [(16, 4), (13, 4), (3, 8), (32, 16), (5, 1)])
@@ -237,8 +252,8 @@ def test_reduction_follows_the_kernel():
          "int stride = 1; stride < BLOCK_SIZE; stride *= 2"),
         ("tid < stride", "tid % (2 * stride) == 0"),
     )  # fmt: skip
-    assert "s_data[0] and s_data[1]" in neighbours[6].caption
-    assert "s_data[0] and s_data[2]" in neighbours[7].caption
+    assert "s_data[0] and s_data[1]" in neighbours[7].caption
+    assert "s_data[0] and s_data[2]" in neighbours[9].caption
     assert "No barrier" not in " ".join(f.caption for f in neighbours)
 
 
@@ -246,7 +261,7 @@ def test_reduction_says_where_no_barrier_is():
     barriers = [m.start() for m in re.finditer("__syncthreads", mutated("04_reduction.cu",
                 entry="softmax"))]  # fmt: skip
     assert len(barriers) == 5
-    for number, step, whole in ((0, 6, False), (1, 7, False), (2, 9, True)):
+    for number, step, whole in ((0, 6, False), (1, 8, False), (2, 12, True)):
         code = mutated("04_reduction.cu", entry="softmax")
         at = barriers[number]
         code = code[:at] + code[at:].replace("__syncthreads()", "", 1)

@@ -137,11 +137,30 @@ class TreeFilm:
 
     def frames(self, whole: bool) -> list[Frame]:
         frames: list[Frame] = []
+        before: Stage | None = None
         for stage in self.stages:
+            if stage.barrier is not None and before is not None:
+                frames.append(self._barrier(before, stage))
             frames += getattr(self, f"_{stage.kind}")(stage)
             if stage.kind == "read" and not whole:
                 break
+            before = stage
         return frames
+
+    def _barrier(self, before: Stage, stage: Stage) -> Frame:
+        """All threads at the barrier between two stages."""
+        done = {
+            "share": f"until all have stored their {self._name()}",
+            "level": "until the level is whole: they are about to read what others stored",
+            "read": "until all have read s_data[0], which the block is about to use again",
+        }.get(before.kind, "until all are there")
+        caption = (
+            f"A barrier: __syncthreads() in line {stage.barrier} holds all {self.threads} threads "
+            f"{done}."
+        )
+        read = before.kind == "read"
+        name = ("row_max" if self.sum is None else "row_sum") if read else ""
+        return self._frame(caption, name=name, barrier=stage.barrier, read=read)
 
     def _local(self, stage: Stage) -> list[Frame]:
         summing = self.maximum is not None
@@ -176,8 +195,6 @@ class TreeFilm:
             )
         if turn == 0 and summing and stage.barrier is None:
             text += " No barrier came before."
-        elif turn == 0 and summing:
-            text += f" The barrier in line {stage.barrier}: all have read the maximum."
         return text
 
     def _all(self, readers: int) -> str:
@@ -223,14 +240,14 @@ class TreeFilm:
         caption = (
             f"A level of the tree (line {stage.events[0].line}): {active} two words, "
             f"{'such as ' * (len(came) > 1)}{pair}; "
-            f"the {'sum' if summing else 'larger one'} stays. {self._waits(stage)}"
+            f"the {'sum' if summing else 'larger one'} stays.{self._waits(stage)}"
         )
         return [self._frame(caption, current=True)]
 
     def _waits(self, stage: Stage) -> str:
         if stage.barrier is None:
-            return "No barrier came before: a word may be read before it is stored."
-        return f"The barrier in line {stage.barrier} came first."
+            return " No barrier came before: a word may be read before it is stored."
+        return ""
 
     def _read(self, stage: Stage) -> list[Frame]:
         reads = {t.thread: t.index for event in stage.events for t in event.touches}
@@ -242,7 +259,7 @@ class TreeFilm:
         self.registers = {thread: self.words.get(i, math.nan) for thread, i in reads.items()}
         line = stage.events[0].line
         caption = (
-            f"{self._all(len(reads))} s_data[0] (line {line}): {name} = {text_of(root)}. "
+            f"{self._all(len(reads))} s_data[0] (line {line}): {name} = {text_of(root)}."
             f"{self._waits(stage)}"
         )
         return [self._frame(caption, name=name, root=True)]
@@ -267,7 +284,7 @@ class TreeFilm:
 
     def _frame(
         self, caption: str, reading=(), *, current=False, name="", root=False, elements=None,
-        title="",
+        title="", barrier=None, read=False,
     ) -> Frame:  # fmt: skip
         place = "global memory"
         if elements is None:
@@ -279,7 +296,7 @@ class TreeFilm:
         state = TreeState(
             elements, title, place, self.owner, list(reading), set(self.seen),
             dict(self.registers), name or self._name(), self.threads, list(self.levels), current,
-            root,
+            root, barrier, "registers" if read else "tree",
         )  # fmt: skip
         return picture(state).frame(caption)
 
