@@ -31,6 +31,9 @@ def __getattr__(name: str):
     if name not in _PLACES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}")
     place, member = _PLACES[name]
+    if name == "cp":
+        # late: a program that takes `cp` may also say `import cupy`
+        importlib.import_module(".gpu.import_cupy", __name__).install()
     # late: the simulator is imported without the rest, and without looking for a GPU
     module = importlib.import_module(place, __name__)
     return getattr(module, member) if member else module

@@ -1,6 +1,6 @@
-"""`import cupy` in a notebook, where CuPy is not installed: it gives the stand-in.
+"""`import cupy` in a notebook or behind `from helpers import cp`: without CuPy, the stand-in.
 
-A cell that was written for CuPy then runs as it is. Libraries that look whether CuPy is there go on
+Code that was written for CuPy then runs as it is. Libraries that look whether CuPy is there go on
 to find that it is not: the stand-in is for what the reader writes.
 """
 

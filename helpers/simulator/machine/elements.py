@@ -115,6 +115,15 @@ def _split_by_region(S, i, address, elem, total, mask, write):
     return pieces
 
 
+def _wrapped(address: np.ndarray) -> np.ndarray:
+    """Shared addresses as a GPU takes them: the low 32 bits, here with a sign.
+
+    A pointer into shared memory that was moved by a negative unsigned index is such an address
+    (PTX ISA, "Addresses as Operands": an address that is wider than its space is truncated).
+    """
+    return ((address + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
 def buffer_pieces(S, i, address, elem, total, mask, space, write):
     """The elements behind shared or local addresses: one piece."""
     buffer = S.shared if space == "shared" else S.local
@@ -122,7 +131,11 @@ def buffer_pieces(S, i, address, elem, total, mask, space, write):
     rel = address - buffer.base
     limit = buffer.nbytes - total
     if not _inside(rel, limit, total):
-        rel = _forgiven(rel, limit, total, mask)
+        if space == "shared":
+            rel = _wrapped(address) - buffer.base
+            address = np.where((rel >= 0) & (rel <= limit), rel + buffer.base, address)
+        if not _inside(rel, limit, total):
+            rel = _forgiven(rel, limit, total, mask)
         if rel is None:
             raise_fault(S, i, address, total, mask, write, space)
     index = (rel >> SHIFT[elem]).astype(np.intp, copy=False) + offset

@@ -60,7 +60,9 @@ class Findings:
             return f"byte {byte - SHARED_BASE} of shared memory"
         start, variable = max(reversed(before), key=lambda place: place[0])
         name = plain_name(variable.name)
-        unit = element_size(name, "shared", self.run.prepared.compiled.source) or 4
+        unit = element_size(name, "shared", self.run.prepared.compiled.source)
+        if unit is None:  # a type of the source's own, or of a template: as it is aligned
+            unit = variable.align if 4 < variable.align <= 8 else 4
         return f"{name}[{(byte - start) // unit}]"
 
     def _add(self, kind, first, second, places, message) -> None:

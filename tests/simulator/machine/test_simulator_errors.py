@@ -196,6 +196,21 @@ class TestOutOfBounds:
             "shared memory", line=3,
         )  # fmt: skip
 
+    def test_shared_addresses_wrap_at_32_bits(self):
+        """PTX ISA, "Addresses as Operands"; a merge by paths indexes by ~x, and runs on an H200."""
+        body = (
+            "__shared__ float s[64]; s[threadIdx.x + 32] = 7;\ns[threadIdx.x] = a[threadIdx.x];\n"
+            "__syncthreads(); unsigned back = ~threadIdx.x; const float* p = s + {start};\n"
+            "a[threadIdx.x] = p[back];"
+        )
+        a = np.arange(32, dtype=np.float32)
+        simulator.launch(kernel(body.format(start=32)), "k", 1, 32, (a,))
+        assert (a == np.arange(31, -1, -1)).all()
+        fails(
+            "out_of_bounds", kernel(body.format(start=31)), (floats(),), "thread (31, 0, 0)",
+            line=5,
+        )  # fmt: skip
+
     @pytest.mark.parametrize(
         ("declaration", "told"),
         [

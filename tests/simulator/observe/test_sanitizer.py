@@ -52,6 +52,9 @@ SUM = "for (int h = 32; h; h >>= 1) { if (t < h) s[t] += s[t + h]; __syncthreads
         (SHARED + "if (t < 60) s[t] = a[t];\n__syncthreads();\na[t] = s[63 - t];", "uninitialised",
          (5,), ("s[63]", "nothing has written")),
         ("int t = threadIdx.x;\na[t] = t;\na[t + 64] = a[63 - t];", "race", (3, 4), ("a[63]",)),
+        # a type that only the compiler knows: elements as they are aligned
+        ("typedef double T; __shared__ T s[64]; int t = threadIdx.x;\ns[t] = a[t];\n"
+         "a[t] = s[63 - t];", "race", (3, 4), ("race on s[63]",)),
     ],
 )  # fmt: skip
 def test_faults_within_a_block(body, kind, lines, words):
