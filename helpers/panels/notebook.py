@@ -12,6 +12,7 @@ from types import ModuleType
 from ..gpu import device
 from ..show import in_notebook
 from ..simulator.errors import Headlined
+from . import folded_answers
 from .error_panels import panel_of
 
 # Where CuPy has them; the modules are its own names for those of cupy_backends.
@@ -24,8 +25,12 @@ _CUPY = (
 
 
 def install() -> None:
-    """Let IPython show this project's errors as panels, and CuPy's if CuPy is ever chosen."""
+    """Let IPython show this project's errors as panels, and CuPy's if CuPy is ever chosen.
+
+    Answers are folded from here on, too.
+    """
     Headlined._render_traceback_ = render
+    folded_answers.install()
     device.with_cupy(install_cupy)
 
 

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from .content.carried import Carrier
 
-_MINUTES = re.compile(r"\*\*Notes, (\d+) min\.\*\* ")
+_MINUTES = re.compile(r"\*\*Notes, (\d+) min\.\*\*\s")
 
 
 class Front(NamedTuple):

@@ -26,6 +26,7 @@ def test_run_all(lab, screenshots, chapter, theme):
     assert page.locator(".jp-OutputArea [data-mime-type*=error]").count() == 0
     said = page.locator(".jp-OutputArea [data-mime-type*=stderr]").all_text_contents()
     assert not any(map(noise, said)), said
+    answers_wait_until_they_are_asked_for(page)
     counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
     assert counters.count() >= 1
     heads = counters.first.locator("[role=columnheader]").all_inner_texts()
@@ -46,6 +47,18 @@ def test_run_all(lab, screenshots, chapter, theme):
             assert output.get("name") != "stderr" or not noise(output.text), output.text
     if chapter == "02_naive_kernels":
         a_control_draws_the_figure_anew(page)
+
+
+def answers_wait_until_they_are_asked_for(page) -> None:
+    """What cells with the tag `answer` show is hidden until a click on the line above it."""
+    folds = page.locator(".jp-OutputArea .answer-fold")
+    assert folds.count() >= 2
+    for n in range(folds.count()):
+        area = folds.nth(n).locator("xpath=ancestor::*[contains(@class, 'jp-OutputArea ')][1]")
+        results = area.locator("> .jp-OutputArea-child + .jp-OutputArea-child")
+        assert results.count() >= 1 and not any(one.is_visible() for one in results.all())
+        folds.nth(n).locator("summary").click()
+        assert all(one.is_visible() for one in results.all())
 
 
 def a_control_draws_the_figure_anew(page) -> None:
