@@ -85,13 +85,13 @@ def test_whose_sectors_the_coarsened_products_load():
     assert v == 4 * p and each == 16
     text = prose("05_thread_coarsening")
     assert "Half of the sectors that the scores load are $Q$'s" in text
-    assert "four fifths of the output's are $V$'s: 16 to a request" in text
+    assert "Of the output's sectors, four fifths are $V$'s. All of these come 16 to a request" in text
 
 
 def test_launch_bounds_cap_registers():
     assert FACTS.limits["regsPerMultiprocessor"] == 65536 == 1024 * 64
     text = prose("05_thread_coarsening")
-    assert "of an SM's 65,536 each of 1,024 threads gets 64 at most" in text
+    assert "An SM has 65,536 of them, so each of 1,024 threads gets 64 at most" in text
     kernel = rung("coarsened").launches(N, D, TILE=32)[0].kernel
     assert "__launch_bounds__(TILE * TILE)" in kernel.source
     assert kernel.machine_code().registers <= 64
@@ -118,7 +118,7 @@ def test_phases_merge_where_pairs_of_lanes_agree():
         assert int(shared_wavefronts(addresses, 16, load=False)[1]) == 4
         assert int(ldmatrix_wavefronts(addresses, 4)[1]) == 4
     assert int(shared_wavefronts(16 * (lanes & ~4), 16, load=True)[1]) == 4
-    assert "this is the rule as **measured** on an H200" in prose("07_bank_conflicts")
+    assert "It was **measured** on an H200" in prose("07_bank_conflicts")
 
 
 def test_what_limits_each_rung():
@@ -140,7 +140,7 @@ def test_what_limits_each_rung():
     assert "explains 37 % of it" in prose("04_parallel_reduction")
     assert share(softmax, "reduction")[1] == pytest.approx(37, abs=1)
     busy = {part: float(share.rstrip("%")) for part, _, share in parts("register_blocked").rows}
-    assert max(busy.values()) < 50 and "for 28 % of the time DRAM is busy" in prose(
+    assert max(busy.values()) < 50 and "DRAM is busy for 28 % of the time" in prose(
         "07_bank_conflicts"
     )
     assert busy["DRAM"] == pytest.approx(28, abs=1)
