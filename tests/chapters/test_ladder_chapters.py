@@ -85,7 +85,7 @@ def test_whose_sectors_the_coarsened_products_load():
     assert v == 4 * p and each == 16
     text = prose("05_thread_coarsening")
     assert "Half of the sectors that the scores load are $Q$'s" in text
-    assert "Of the output's sectors, four fifths are $V$'s. All of these come 16 to a request" in text
+    assert "Of the output's sectors, four fifths are $V$'s. All of these come 16" in text
 
 
 def test_launch_bounds_cap_registers():
