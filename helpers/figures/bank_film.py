@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .bank_rules import BANKS, BankVerdict, judge
-from .canvas import NORMAL, Canvas, Frame, counted, literal
+from .canvas import NORMAL, Canvas, Frame, counted, literal, told
 from .events import LANES, WORD, WarpAccess
 from .parts import Grid, lane_row
 
@@ -40,7 +40,7 @@ def bank_frames(
         raise ValueError("bank_frames shows at least one lane, and one lane a step or more.")
     film = BankFilm(access, title, columns, judge(access) if verdict is None else verdict)
     steps = _steps(access.lanes, film.verdict.phases, lanes_a_step)
-    return [film.frame(step, number == len(steps) - 1) for number, step in enumerate(steps)]
+    return told([film.frame(step, step is steps[-1]) for step in steps], -1)
 
 
 def last_frame(access: WarpAccess, title: str, verdict: BankVerdict | None = None) -> Frame:

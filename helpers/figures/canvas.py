@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 
     @property
     def telling(self) -> bool:
-        """Whether this is a step to show where only one or two can be, as on paper."""
+        """Whether this is a step to open on, and to show where only one or two can be."""
         return isinstance(self, _Telling)
 
 
@@ -46,6 +46,17 @@ class _Telling(Frame):
 def telling(frame: Frame) -> Frame:
     """The same step, marked as one that says most of the figure; see `Frame.telling`."""
     return _Telling(*frame)
+
+
+def told(frames: Sequence[Frame], *steps: int) -> list[Frame]:
+    """The frames with these steps marked as `telling`; a player opens on the first of them.
+
+    Args:
+        frames: of a figure.
+        steps: counted from 0, or from the end where negative.
+    """
+    wanted = {step % len(frames) for step in steps}
+    return [telling(one) if n in wanted else one for n, one in enumerate(frames)]
 
 
 class Canvas(Shows):

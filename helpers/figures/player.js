@@ -52,7 +52,7 @@ function render({ model, el }) {
   let frames = [];
   let drawn = []; // the frames' SVG elements, each made when it is first shown
   let index = 0;
-  let begin = 0; // the step that the figure comes with
+  let begin = 0; // the step that the figure opens on, or an earlier one that the viewer went back to
   let speed = 1;
   let timer = null;
   let due = 0; // when the next frame is to be shown
@@ -113,6 +113,10 @@ function render({ model, el }) {
 
   function draw() {
     const empty = count() === 0;
+    if (before === null && index < begin) {
+      begin = index;
+      onKeys();
+    }
     root.classList.toggle("figure-player-still", count() < 2);
     if (empty) {
       stage.replaceChildren(element("p", { class: "figure-player-message" }, "No steps to show."));
@@ -250,7 +254,7 @@ function render({ model, el }) {
   });
 
   // On paper the figure stands at its telling steps, side by side where there are several; without
-  // any at the step that it was made with, or at the last.
+  // any at the step that it was made with.
   const made = model.get("index");
   let before = null; // the step that was shown before
   function toPaper() {
@@ -258,7 +262,7 @@ function render({ model, el }) {
     if (playing()) pause();
     before = index;
     const marked = frames.flatMap(({ telling }, number) => (telling ? [number] : []));
-    const steps = marked.length ? marked : [made > 0 ? clamp(made) : count() - 1];
+    const steps = marked.length ? marked : [clamp(made)];
     index = steps.at(-1);
     draw();
     if (steps.length < 2) return;

@@ -43,10 +43,15 @@ class Figure(KeepsHtml, anywidget.AnyWidget):
         """(SVG, caption) of what a page without widgets shows; an empty SVG leaves the caption."""
         raise NotImplementedError
 
+    @property
+    def opens(self) -> int:
+        """Which of the stills is the picture of a page without widgets."""
+        return 0
+
     def _repr_html_(self) -> str:
-        """The first picture, as an image in which nothing runs, and all captions."""
+        """One picture, as an image in which nothing runs, and all captions."""
         stills = self.stills()
-        picture = next((svg for svg, _ in stills if svg), "")
+        picture = next((svg for svg, _ in stills[self.opens :] if svg), "")
         captions = [caption for _, caption in stills if caption] or ([] if stills else [_NO_STEPS])
         image = _image(picture, self.alt or self.name) if picture else {}
         return str(render("stills.html", captions=captions, **image))
@@ -61,22 +66,26 @@ class Player(Figure):
     Args:
         frames: each a `Frame`, a pair (svg, caption), SVG text, a mapping with `svg` and `caption`,
             or anything with a method `svg()`. SVG that is not well-formed is said so in its step.
-        index: the step shown, counted from 0.
+        start: the step on which it opens, counted from 0, or from the end where negative; unless
+            given the first `telling` one (see `canvas.telling`), and without any the first.
+        index: the step shown, counted from 0; to begin with the one on which it opens.
         interval: milliseconds a step at speed 1.
         loop: after the last step comes the first.
         autoplay: start as soon as it is seen, except where reduced motion is preferred.
         key_frames: the steps that tell the story, counted from 0, where a deck's clicker stops;
-            without any, from `index` on all of up to eight, of more six and the `telling` ones.
+            without any, from where it opens all of up to eight, of more six and the `telling`
+            ones. A viewer who goes back before that step has them from there on.
         name, alt: for screen readers: a short name, and what the figure shows.
 
-    Assign `frames` to show others in the same place; the step stays where it is if there is one.
+    Assign `frames` to show others in the same place; the step stays where it is if there is one,
+    and the first that come open like any.
     `index` follows the viewer when playing stops, not while it goes on.
 
-    On paper it stands at those of its frames that are `telling` (see `canvas.telling`), side by
-    side; without any at `index`, or at the last one where that is 0.
+    On paper it stands at the step on which it opens, and its other telling ones beside that.
 
     Raises:
         TypeError: a frame is none of these.
+        IndexError: there is no step `start`.
         traitlets.TraitError: `interval` is not positive.
     """
 
@@ -88,8 +97,15 @@ class Player(Figure):
     autoplay = traitlets.Bool(False).tag(sync=True)
     key_frames = traitlets.List(traitlets.Int(min=0)).tag(sync=True)
 
-    def __init__(self, frames: Iterable = (), **options):
-        super().__init__(frames=frames, **options)
+    _fresh = False  # frames are still to come, and with them the step on which it opens
+
+    def __init__(self, frames: Iterable = (), *, start: int | None = None, **options):
+        given = as_frames(frames)
+        if start is not None:
+            given = _opening_on(given, start)
+        options.setdefault("index", _opening(given))
+        super().__init__(frames=given, **options)
+        self._fresh = not given
 
     def __setattr__(self, name: str, value) -> None:
         super().__setattr__(name, as_frames(value) if name == "frames" else value)
@@ -100,10 +116,28 @@ class Player(Figure):
 
     @traitlets.observe("frames")
     def _keep_index(self, change) -> None:
+        if self._fresh and self.frames:
+            self._fresh, self.index = False, _opening(self.frames)
         self.index = self._within_frames({"value": self.index})
+
+    @property
+    def opens(self) -> int:
+        return self.index
 
     def stills(self) -> list[tuple[str, str]]:
         return [(frame["svg"], frame["caption"]) for frame in self.frames]
+
+
+def _opening(frames: list[dict]) -> int:
+    """The step on which frames open."""
+    return next((n for n, frame in enumerate(frames) if frame.get("telling")), 0)
+
+
+def _opening_on(frames: list[dict], start: int) -> list[dict]:
+    """The frames with one telling step, on which they open."""
+    plain = [{"svg": frame["svg"], "caption": frame["caption"]} for frame in frames]
+    plain[start]["telling"] = True
+    return plain
 
 
 def as_frames(frames: Iterable) -> list[dict[str, str]]:

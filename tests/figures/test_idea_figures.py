@@ -247,7 +247,7 @@ def test_scaling_needs_samples(products):
 
 
 def test_softmax_is_worked_out_row_by_row():
-    frames = softmax_rows(SCORES, TOKENS, in_detail=2)
+    frames = softmax_rows(SCORES, TOKENS, in_detail=[0, 1])
     assert len(frames) == 1 + 2 * 4 + 5 + 1
     P = softmax(SCORES)
     scores = written(SCORES)

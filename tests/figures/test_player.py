@@ -17,7 +17,7 @@ from figure_pages import embed, standalone_html
 from IPython.core.formatters import DisplayFormatter
 
 from helpers.figures import interacting, palette, parts
-from helpers.figures.canvas import Canvas, Frame, literal, number, text_width
+from helpers.figures.canvas import Canvas, Frame, literal, number, text_width, told
 from helpers.figures.ideas.dot_product import DotProduct
 from helpers.figures.player import Player, as_frames
 
@@ -83,6 +83,34 @@ def test_other_frames_keep_the_step_where_they_can():
     assert player.index == 1
     player.frames = []
     assert player.index == 0
+
+
+def test_a_figure_opens_on_its_telling_step_or_the_one_that_is_asked_for():
+    marked = told(frames(7), 4, -1)
+    assert [one.telling for one in marked] == [n in (4, 6) for n in range(7)]
+    assert Player(marked).index == 4 and Player(frames(7)).index == 0
+    assert Player(marked, index=2).index == 2
+    for start, step in ((0, 0), (5, 5), (-2, 5)):
+        player = Player(marked, start=start)
+        told_of = [n for n, frame in enumerate(player.frames) if frame.get("telling")]
+        assert player.index == step and told_of == [step]  # on paper too
+    with pytest.raises(IndexError):
+        Player(marked, start=7)
+
+
+def test_frames_that_come_later_open_as_well_and_keep_their_step_then():
+    player = Player()
+    player.frames = told(frames(5), 3)
+    assert player.index == 3
+    player.index = 1
+    player.frames = told(frames(6), 4)
+    assert player.index == 1
+
+
+def test_the_still_shows_the_step_on_which_the_figure_opens():
+    still = Player(told(frames(3), 1))._repr_html_()
+    shown = base64.b64decode(re.search(r"base64,([^\"]+)", still)[1]).decode()
+    assert texts(shown) == ["picture 1"] and still.count("<li>") == 3
 
 
 def test_the_kernel_is_told_of_new_frames_as_mappings():

@@ -690,6 +690,19 @@ def test_key_frames_are_all_of_a_few_steps_some_of_many_or_those_chosen(show):
     assert found[4] == "0"
 
 
+def test_key_frames_go_on_from_where_a_figure_opens_or_a_viewer_has_gone_back_to(show):
+    page = show(player(9, start=-1))
+    controls = Controls(page)
+    controls.expect(9)
+    assert controls.root.get_attribute("data-key-frames") == "8"
+    controls.root.focus()
+    page.keyboard.press("Home")
+    controls.expect(1)
+    assert controls.root.get_attribute("data-key-frames") == "0 2 3 5 6 8"
+    page.keyboard.press("End")
+    assert controls.root.get_attribute("data-key-frames") == "0 2 3 5 6 8"
+
+
 def test_a_page_may_lead_a_player_and_hears_of_its_steps(show):
     page = show(player(5, interval=60_000))
     page.evaluate(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import traitlets
 
-from ..canvas import Canvas, Frame, bracketed, number, pair, product
+from ..canvas import Canvas, Frame, bracketed, number, pair, product, told
 from ..plane import Plane
 from ..player import Figure, module
 
@@ -62,7 +62,7 @@ def dot_product(q, ks, labels: Sequence[str] | None = None) -> list[Frame]:
                 "length of q times what k reaches along q, negative where that is backwards."
             )
         )
-    return frames
+    return told(frames, int((ks @ q).argmax()))
 
 
 class DotProduct(Figure):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import Canvas, Frame, number, pair, product
+from ..canvas import Canvas, Frame, number, pair, product, told
 from ..palette import MATRIX_HUES
 from ..parts import matrix
 from ..plane import Plane
@@ -38,23 +38,24 @@ def linear_map(W, points, labels: Sequence[str] | None = None, *, name: str = "Q
         raise ValueError(f"linear_map has {len(points)} points, but {len(labels)} labels.")
     film = MapFilm(W, points, labels, name)
     low, area = name.lower(), abs(np.linalg.det(W))
-    told = [
+    steps = [
         (0, False, "Tokens as points of a plane, with the unit vectors e₁ and e₂. Here X has two "
          f"columns; a model has hundreds, and W_{name} does the same to all of them."),
     ]  # fmt: skip
     for share in (0.25, 0.5, 0.75):
-        told.append(
+        steps.append(
             (share, False, f"W_{name} moves every point along; lines stay lines, and the origin "
              f"stays where it is ({100 * share:.0f} % of the way)."),
         )  # fmt: skip
-    told += [
+    steps += [
         (1, False, f"After the map: {low} = x·W_{name}. e₁ lands on the first row of W_{name}, e₂ "
          f"on the second, and areas are multiplied by {number(area)}, the size of its "
          "determinant."),
         (1, True, f"Both: hollow points are the tokens' x, solid ones their {low} = x·W_{name}. "
          "Training chooses the four numbers, and so which tokens come to point the same way."),
     ]  # fmt: skip
-    return [film.scene(share, ghost).frame(caption) for share, ghost, caption in told]
+    frames = [film.scene(share, ghost).frame(caption) for share, ghost, caption in steps]
+    return told(frames, -1)
 
 
 class MapFilm:

@@ -4,20 +4,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import WIDTH, Canvas, Frame, literal, number
+from ..canvas import WIDTH, Canvas, Frame, literal, number, told
 from ..parts import Grid, label_height, matrix, names_of, outline
 
 HEIGHT = 24  # of a cell
 _LEFT, _BETWEEN, _RIGHT = 96, 64, 36
 
 
-def softmax_rows(S, tokens: Sequence[str] | None = None, *, in_detail: int = 1) -> list[Frame]:
+def softmax_rows(
+    S, tokens: Sequence[str] | None = None, *, in_detail: Sequence[int] = (0,)
+) -> list[Frame]:
     """From the scores S to the weights P.
 
     Args:
         S: (N, M) scores, q·k / √d; -inf where a key is masked.
         tokens: a name for each row; where S is square, the columns bear the same names.
-        in_detail: the first so many rows are worked out in four steps, the others in one.
+        in_detail: the rows that are worked out in four steps, the others in one; it opens on the
+            first of them.
 
     Raises:
         ValueError: S is not a matrix of 1 to 8 rows and columns, a row has no finite score, a score
@@ -36,9 +39,10 @@ def softmax_rows(S, tokens: Sequence[str] | None = None, *, in_detail: int = 1) 
             f"{len(S)} rows weights: none negative, and together 1."
         )
     ]
+    opens = -1
     for row, name in enumerate(rows):
         m, total = number(film.largest[row, 0]), number(film.E[row].sum())
-        if row >= in_detail:
+        if row not in in_detail:
             caption = f"Row “{name}”: maximum {m}, sum of the exponentials {total}."
             frames.append(film.scene(row + 1, row).frame(caption))
             continue
@@ -51,8 +55,9 @@ def softmax_rows(S, tokens: Sequence[str] | None = None, *, in_detail: int = 1) 
         )
         for stage, caption in enumerate(captions):
             frames.append(film.scene(row + (stage == 3), row, stage).frame(caption))
+        opens = len(frames) - 1 if row == in_detail[0] else opens
     last = "All rows are done. No row needed another one: on a GPU each can be a block of its own."
-    return [*frames, film.scene(len(S)).frame(last)]
+    return told([*frames, film.scene(len(S)).frame(last)], opens)
 
 
 class SoftmaxFilm:

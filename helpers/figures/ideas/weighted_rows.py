@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..canvas import WIDTH, Canvas, Frame, literal, number
+from ..canvas import WIDTH, Canvas, Frame, literal, number, told
 from ..parts import Grid, elided, label_height, matrix, names_of, outline
 
 _COLUMNS = 4
@@ -12,13 +12,14 @@ HEIGHT = 30  # of a cell
 _LEFT, _CELL = 96, (53, HEIGHT)
 
 
-def weighted_rows(P, V, tokens: Sequence[str] | None = None) -> list[Frame]:
-    """The rows of V, weighted by a row of P, add up to a row of O: the first one term by term.
+def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int = 0) -> list[Frame]:
+    """The rows of V, weighted by a row of P, add up to a row of O: one of them term by term.
 
     Args:
         P: (N, M) weights.
         V: (M, d) values.
         tokens: a name for each row of P, which are those of V too where P is square.
+        in_detail: the row that is added up term by term; it opens on the largest of them.
 
     Raises:
         ValueError: the shapes do not fit, P has more than 8 rows or columns, or the names are not
@@ -39,7 +40,7 @@ def weighted_rows(P, V, tokens: Sequence[str] | None = None) -> list[Frame]:
         )
     ]
     for row, name in enumerate(rows):
-        if row:
+        if row != in_detail:
             most = int(P[row].argmax())
             caption = f"most of it, {number(P[row, most])}, comes from “{columns[most]}”."
             frames.append(film.scene(row, row).frame(f"Row “{name}” of O: {caption}"))
@@ -50,7 +51,8 @@ def weighted_rows(P, V, tokens: Sequence[str] | None = None) -> list[Frame]:
             caption = f"{start} {number(P[row, term])} times the row of “{other}”.{end}"
             frames.append(film.scene(row, row, term).frame(caption))
     last = f"O is complete: for each of the {len(P)} tokens a mean of the rows of V, weighted by P."
-    return [*frames, film.scene(len(P)).frame(last)]
+    opens = 1 + in_detail + int(P[in_detail].argmax())
+    return told([*frames, film.scene(len(P)).frame(last)], opens)
 
 
 class MeanFilm:

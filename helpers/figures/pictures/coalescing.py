@@ -14,7 +14,7 @@ from helpers.problem.attention import cdiv
 from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
-from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, literal, text_width
+from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, literal, text_width, told
 from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
 from ..parts import lane_row
 from ..products import run_product
@@ -100,7 +100,7 @@ def sector_frames(views: Sequence[View], lanes_a_step: int = 4) -> list[Frame]:
         if len(panels) > 1:
             canvas.line(12, _PANEL - 4, 948, _PANEL - 4, stroke="grid")
         frames.append(canvas.frame(_caption(panels, first, last)))
-    return frames
+    return told(frames, -1)
 
 
 class _Panel:

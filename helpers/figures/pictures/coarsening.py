@@ -6,7 +6,7 @@ step both have done the same work.
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, Canvas, Frame, counted
+from ..canvas import LARGE, Canvas, Frame, counted, told
 from ..palette import MATRIX_HUES
 from ..parts import Grid
 from ..products import run_product
@@ -42,7 +42,10 @@ def coarsening_compared(N: int = 4, d: int = 4, TILE: int = 2, COARSE: int = 2) 
             "smaller matrices."
         )
     full = max(sum(side.steps[-1].reads.values()) for side in sides)
-    return [_frame(sides, number, steps, full) for number in range(steps)]
+    frames = [_frame(sides, number, steps, full) for number in range(steps)]
+    phases = [step.phase for step in sides[1].steps]
+    kept = (n for n, phase in enumerate(phases) if phase.kind == "load" and "Q" not in phase.reads)
+    return told(frames, next(kept, -1), -1)
 
 
 class _Step(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..canvas import LARGE, Canvas, Frame, literal
+from ..canvas import LARGE, Canvas, Frame, literal, told
 from ..events import LANES, warp_accesses
 from ..parts import Grid
 from ..products import operands
@@ -49,7 +49,7 @@ def register_patch(
     if not 0 <= thread < _BLOCK:
         raise ValueError(f"A block has the threads 0 to {_BLOCK - 1}, not {thread}.")
     film = PatchFilm(run_patches(PATCH, TILE, WARP_ROWS), thread)
-    return [film.frame(count) for count in range(len(film.loads) + 1)]
+    return told([film.frame(count) for count in range(len(film.loads) + 1)], -1)
 
 
 class PatchFilm:

@@ -20,7 +20,7 @@ from helpers.simulator.observe.report import Report
 
 from ..bank_film import bank_frames, last_frame
 from ..bank_rules import BankVerdict, judge
-from ..canvas import Frame, counted
+from ..canvas import Frame, counted, told
 from ..events import LANES, WORD, WarpAccess, warp_access
 
 WORDS = 12288  # of shared memory: the 48 KB that a block may have without asking for more
@@ -138,7 +138,7 @@ def frames(analysis: Analysis) -> list[Frame]:
     where = analysis.expression if len(analysis.expression) <= 60 else "…"
     title = f"{analysis.kind} of {analysis.width} bytes at s[{where}]"
     steps = bank_frames(analysis.access, title, lanes_a_step=LANES_A_STEP, verdict=analysis.verdict)
-    return [*steps[:-1], last_frame(analysis.access, title, analysis.verdict)]
+    return told([*steps[:-1], last_frame(analysis.access, title, analysis.verdict)], -1)
 
 
 def column_banks(columns: int) -> list[Frame]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..canvas import Frame
+from ..canvas import Frame, told
 from ..events import Barriers, TraceEvent, by_block
 from ..runs import SmallRun, launch
 from ..tree import Level, TreeState, picture, text_of
@@ -137,15 +137,18 @@ class TreeFilm:
 
     def frames(self, whole: bool) -> list[Frame]:
         frames: list[Frame] = []
+        trees = []  # the steps in which one is whole
         before: Stage | None = None
         for stage in self.stages:
+            if stage.kind == "read":
+                trees.append(len(frames) - 1)
             if stage.barrier is not None and before is not None:
                 frames.append(self._barrier(before, stage))
             frames += getattr(self, f"_{stage.kind}")(stage)
             if stage.kind == "read" and not whole:
                 break
             before = stage
-        return frames
+        return told(frames, *trees)
 
     def _barrier(self, before: Stage, stage: Stage) -> Frame:
         """All threads at the barrier between two stages."""

@@ -13,7 +13,7 @@ from helpers.kernels.kernel import load_kernel
 from helpers.kernels.launches import Launch
 from helpers.simulator.observe.report import Report
 
-from ..canvas import NORMAL, SMALLEST, Canvas, Frame, counted
+from ..canvas import NORMAL, SMALLEST, Canvas, Frame, counted, told
 from ..events import by_block
 from ..palette import hue
 from ..parts import Grid, outline
@@ -116,7 +116,8 @@ def swizzle_frames(SIZE: int = 4, SWIZZLE: str = "XOR", ELEMENT: str = "float") 
     if SIZE > 8:
         raise ValueError(f"there is room for 8 rows, not {SIZE}.")
     film = TurnFilm(run_turn(SIZE, SWIZZLE, ELEMENT))
-    return [film.frame(way, step) for way in ("in", "out") for step in range(SIZE)]
+    frames = [film.frame(way, step) for way in ("in", "out") for step in range(SIZE)]
+    return told(frames, SIZE + 1)  # the second column: without a swizzle the first looks like it
 
 
 class TurnFilm:
