@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 from exercise_answers import Wrong
-from mutants.targets import softmaxes
+from mutants.targets import Trial, softmaxes
+
+from helpers.problem.problem import Problem
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "04_missing_barrier": (
@@ -82,6 +87,27 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
 }  # fmt: skip
 
+
+def shuffles(file: str, entry: str) -> Iterator[Trial]:
+    """Trials of the five levels: the largest number in each lane once, in the end or the middle."""
+
+    def levels(place: int) -> Problem:
+        x = (np.random.default_rng(place).permutation(32) - 50.0).astype(np.float32)
+        top = int(x.argmax())
+        x[[place, top]] = x[[top, place]]
+        held = [x.astype(np.float64)]
+        for stride in (16, 8, 4, 2, 1):
+            m = held[-1]  # a lane without another above it keeps its own
+            held.append(np.maximum(m, np.concatenate([m[stride:], m[-stride:]])))
+        inputs = {"x": x, "held": np.empty((6, 32), np.float32)}
+        return Problem((), inputs, {"held": np.stack(held)}, 1e-7)
+
+    for place in (31, 5):
+        yield Trial(file, entry, {}, f"largest in lane {place}", (1,), (32,), 0,
+                    lambda place=place: levels(place))  # fmt: skip
+
+
 TRIALS = {
+    "04_shuffle.cu": shuffles,
     "04_reduction.cu": softmaxes((133, False), (139, True), (37, True), (64, False), (1, True)),
 }
