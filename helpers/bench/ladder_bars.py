@@ -14,6 +14,7 @@ from .result import Result
 
 # Milliseconds on this machine's GPU, by bar and N: what one bench has timed, another shows.
 MEASURED: dict[str, dict[int, float]] = {}
+_SIMULATED = "Recorded times: this run is simulated, and has none."
 
 
 class Ladder:
@@ -127,7 +128,7 @@ class Ladder:
         if not self._recorded and not any(bar in self._live for bar in self._bars):
             return f"{NO_TIMES} No recorded ones are here yet."
         if result.timed is None:
-            return NO_TIMES
+            return _SIMULATED
         return ""
 
 

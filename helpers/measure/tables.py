@@ -15,15 +15,26 @@ class Table(Shows):
         headings: one a column.
         rows: one value a column each: text or numbers.
         note: sentences to stand below.
+        over: a line above the headings: texts, and how many columns each stands over.
 
     Raises:
-        ValueError: a row of another length than the headings.
+        ValueError: a row of another length than the headings, or not all columns under `over`.
     """
 
-    def __init__(self, headings: Sequence[str], rows: Iterable[Sequence], note: str = ""):
+    def __init__(
+        self,
+        headings: Sequence[str],
+        rows: Iterable[Sequence],
+        note: str = "",
+        *,
+        over: Sequence[tuple[str, int]] = (),
+    ):
         self.headings = tuple(headings)
         self.rows = [tuple(row) for row in rows]
         self.note = note
+        self.over = tuple(over)
+        if over and sum(columns for _, columns in over) != len(self.headings):
+            raise ValueError(f"{over} does not stand over {len(self.headings)} columns.")
         for row in self.rows:
             if len(row) != len(self.headings):
                 counts = f"{len(row)} values and there are {len(self.headings)} headings"
@@ -46,6 +57,8 @@ class Table(Shows):
         if self.rows:
             shown = [self.headings, *(tuple(map(_text, row)) for row in self.rows)]
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+            if self.over:
+                lines.append(self._line_over(widths))
             for values in shown:
                 cells = (
                     value.ljust(width) if self._left(n) else value.rjust(width)
@@ -55,6 +68,15 @@ class Table(Shows):
         if self.note:
             lines.append(self.note)
         return "\n".join(lines)
+
+    def _line_over(self, widths: Sequence[int]) -> str:
+        """The line above the headings, each text where its first column starts."""
+        line, place, column = "", 0, 0
+        for text, columns in self.over:
+            line = line.ljust(place) + text
+            place += sum(width + 2 for width in widths[column : column + columns])
+            column += columns
+        return line.rstrip()
 
 
 def size_of(amount: float) -> str:

@@ -1,4 +1,4 @@
-"""One table for all times: those of this machine's GPU, and beside them those of a named one."""
+"""One table for all times: those of this machine's GPU and recorded ones, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def by_size(sizes: Sequence[Size], *, short: bool = False) -> dict[str, Cell]:
 
 
 class Times(Table):
-    """Milliseconds or TFLOPS by name and size, the GPU's name beside them.
+    """Milliseconds or TFLOPS by name and size, each GPU's side by side below its name.
 
     Attributes:
         device: this machine's GPU; None without one.
@@ -58,7 +58,7 @@ class Times(Table):
     Args:
         of: what has the names, such as `kernel`.
         measured, recorded: where the times are from; None without a GPU, without a recording.
-        columns: the columns for all sizes that there are, by their headings.
+        columns: the columns for all sizes that a GPU has, by their headings.
         unit: `ms` or `TFLOPS`.
         about: what stands before the protocol in the note.
         notes: sentences to end the note with.
@@ -84,20 +84,24 @@ class Times(Table):
         if recorded:
             found.append((f"{recorded.gpu}, recorded", self.recorded))
         self._sources = [(gpu, times) for gpu, times in found if any(times.values())]
-        sizes = sorted({n for _, times in self._sources for by_n in times.values() for n in by_n})
-        cells = columns(sizes)
-        rows = [
-            (gpu, name, *(cell(own, times) for cell in cells.values()))
-            for gpu, times in self._sources
-            for name, own in (_with_sums(times) if total else times).items()
-            if own
-        ]
-        said = [] if measured else [NO_TIMES]
-        if rows:
-            said.append(f"{about}: {(measured or recorded).protocol}.")
-        elif not measured:
-            said.append("No recorded times of a GPU are here either.")
-        super().__init__(("GPU", of, *cells), rows, " ".join([*said, *notes]))
+        shown = [_with_sums(times) if total else times for _, times in self._sources]
+        names = list(dict.fromkeys(name for times in shown for name, own in times.items() if own))
+        if total and "all" in names:  # below what either GPU has
+            names.append(names.pop(names.index("all")))
+        headings, over = [of], [("", 1)]
+        rows = [[name] for name in names]
+        for (gpu, own), times in zip(self._sources, shown, strict=True):
+            cells = columns(sorted({n for by_n in own.values() for n in by_n}))
+            headings += cells
+            over.append((gpu, len(cells)))
+            for row in rows:
+                by_n = times.get(row[0])
+                row += [cell(by_n, times) if by_n else "" for cell in cells.values()]
+        said = [f"{about}: {(measured or recorded).protocol}."] if rows else []
+        if not rows:
+            said = ["" if measured else NO_TIMES, "No recorded times of a GPU are here either."]
+        text = " ".join([*filter(None, said), *notes])
+        super().__init__(headings, rows, text, over=over if rows else ())
 
     def speedups(self) -> tuple[str, dict[str, dict[int, float]]]:
         """The GPU's name, and {rung: {N: naive's time divided by the rung's}}; measured ones first.

@@ -15,7 +15,7 @@ import numpy as np
 from ..gpu import device
 from ..gpu import lock as gpu_lock
 from . import recorded as recordings
-from .times import NO_TIMES, Source, Times, recorded_source
+from .times import NO_TIMES, Source, Times
 
 SAMPLES = 21
 FEWEST = 3  # samples of a launch that takes long
@@ -164,11 +164,10 @@ def sweep(
         launches: `launches(N)` makes the arrays and returns {name: launch}; only what a returned
             launch does is timed.
         sizes: values of N to measure.
-        recorded: name of a file in `helpers/measure/recorded/`, without `.json`, that has a table
-            `launches`; a missing one is no error.
-        folder: where that file is.
+        recorded: a rung of the ladder, whose kernels' recorded times stand beside; if they are not
+            there, that is no error.
+        folder: where the ladder's recording is.
     """
-    stored = recorded_source(recordings.load(recorded, folder), "launches") if recorded else None
     measured: dict[str, dict[int, float]] = {}
     for n in sizes if device.is_gpu else ():
         made = launches(n)
@@ -176,4 +175,14 @@ def sweep(
             measured.setdefault(name, {})[n] = measure(launch)
         del made  # its arrays, before those of the next size
     here = Source(device.name(), measured, PROTOCOL) if device.is_gpu else None
-    return Times("kernel", here, stored, total=True)
+    return Times("kernel", here, _recorded_kernels(recorded, folder), total=True)
+
+
+def _recorded_kernels(rung: str | None, folder: Path) -> Source | None:
+    """The recorded times of a rung's kernels, each by its name."""
+    recording = recordings.load(recordings.LADDER, folder)
+    if rung is None or recording is None:
+        return None
+    by_kernel = {what: recording.times(what).get(rung, {}) for what in recording.tables}
+    by_kernel.pop("attention", None)  # all of them together
+    return Source(recording.device, by_kernel, recording.protocol)

@@ -150,7 +150,7 @@ def test_what_limits_each_rung():
 
 
 def test_waiting_warps_and_the_l1_cache_take_as_long_for_the_first_softmax():
-    measured, a_warp = load("02_naive").times("launches")["softmax"], FACTS.read_by_warps[1]
+    measured, a_warp = load(LADDER).times("softmax")["naive"], FACTS.read_by_warps[1]
     assert "busy for 32 cycles, which adds up to as much" in prose("02_naive_kernels")
     for n in (256, 1024, 4096, 16384):
         bound = rung_bounds("naive", n)["softmax"]

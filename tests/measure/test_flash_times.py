@@ -25,16 +25,16 @@ def test_recorded_rates_stand_alone():
     times = flash_times(variants=["early V"])
     stored = load_flash().tflops[LARGE]
     names = ["baseline", "swizzled", "early V", "FlashAttention-2", "cuDNN"]
-    assert [row[1] for row in times.rows] == names
-    for gpu, name, tflops, share, ms in times.rows:
-        assert gpu == "NVIDIA H200, recorded"
+    assert [row[0] for row in times.rows] == names
+    assert times.over == (("", 1), ("NVIDIA H200, recorded", 3))
+    for name, tflops, share, ms in times.rows:
         assert tflops == f"{stored[name]:.0f}"
         assert float(share) == pytest.approx(stored[name] / stored["FlashAttention-2"], abs=0.005)
         # 4 b h n² d operations
         assert float(ms) == pytest.approx(4 * 64 * 4096**2 * 128 / stored[name] / 1e9, abs=0.005)
     assert times.measured == {} and times.recorded == {n: {LARGE: stored[n]} for n in names}
-    assert times.note.startswith(timing.NO_TIMES) and "n = 4,096, d = 128" in times.note
-    assert [row[1] for row in flash_times("flash_baseline").rows][:2] == [
+    assert "no milliseconds" not in times.note and "n = 4,096, d = 128" in times.note
+    assert [row[0] for row in flash_times("flash_baseline").rows][:2] == [
         "baseline",
         "FlashAttention-2",
     ]
@@ -70,10 +70,10 @@ def test_what_is_measured_comes_first(monkeypatch):
     times = flash_times("flash_baseline", samples=3)
     gpu, rates = times.rates()
     assert gpu == "a GPU" and rates == pytest.approx({"baseline": 2.0, "FlashAttention-2": 8.0})
-    assert [row[:4] for row in times.rows[:3]] == [
-        ("a GPU", "baseline", "2", "0.25"),
-        ("a GPU", "FlashAttention-2", "8", "1.00"),
-        ("NVIDIA H200, recorded", "baseline", "48", "0.13"),
+    assert times.over == (("", 1), ("a GPU", 3), ("NVIDIA H200, recorded", 3))
+    assert [(name, *row[:2], *row[3:5]) for name, *row in times.rows[:2]] == [
+        ("baseline", "2", "0.25", "48", "0.13"),
+        ("FlashAttention-2", "8", "1.00", "356", "1.00"),
     ]
     assert "median of 3 samples" in times.note and times.note.endswith("A note.")
 
@@ -108,7 +108,8 @@ def test_what_runs_on_a_gpu_is_the_rungs_and_pytorch(monkeypatch):
         {name: 4 * 16 * 16 * 64 / 0.5e-3 / 1e12 for name in ("baseline", "swizzled")}
     )
     assert "PyTorch cannot be timed here" in times.note
-    assert [row[0] for row in times.rows] == ["a GPU"] * 2
+    assert [row[0] for row in times.rows] == ["baseline", "swizzled"]
+    assert times.over == (("", 1), ("a GPU", 3))
 
 
 def test_no_such_rung():

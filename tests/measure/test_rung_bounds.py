@@ -12,7 +12,6 @@ from helpers.simulator.bounds.demand import as_data, extrapolated
 LADDER = recorded.load(recorded.LADDER)
 FLASH = recorded.load_flash()
 KERNELS = ("scaled_dot_product", "softmax", "pv_multiply")
-NAIVE = recorded.load("02_naive")
 
 
 def share(name: str, N: int, milliseconds: float, entry: str | None = None, **options) -> float:
@@ -27,11 +26,6 @@ def test_no_bound_is_above_a_recorded_time():
         for what in ("attention", *KERNELS)
         for name, times in LADDER.times(what).items()
         if name in rung_work()
-        for N, took in times.items()
-    }
-    shares |= {
-        ("naive", entry, N): share("naive", N, took, entry)
-        for entry, times in NAIVE.times("launches").items()
         for N, took in times.items()
     }
     for name in ("baseline", "swizzled"):

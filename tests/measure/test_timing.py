@@ -12,16 +12,20 @@ from helpers import cp, device, timing
 from helpers.measure import recorded
 from helpers.measure.facts import FACTS
 from helpers.measure.tables import Table, size_of
-from helpers.measure.times import Source, Times, recorded_source
+from helpers.measure.times import Source, Times
 
 TIMES = {"scaled_dot_product": {256: 0.0123, 1024: 0.5}, "softmax": {256: 0.25, 1024: 20.0}}
 
 
 @pytest.fixture
 def stored(tmp_path):
-    table = {"what": "launches", "unit": "ms", "times": TIMES}
-    data = {"device": "NVIDIA H200", "protocol": "median of five", "tables": [table]}
-    (tmp_path / "naive.json").write_text(json.dumps(data))
+    tables = [
+        {"what": what, "unit": "ms", "times": {"naive": TIMES[what], "other": {256: 9.0}}}
+        for what in TIMES
+    ]
+    tables.append({"what": "attention", "unit": "ms", "times": {"naive": {256: 1.0}}})
+    data = {"device": "NVIDIA H200", "protocol": "median of five", "tables": tables}
+    (tmp_path / f"{recorded.LADDER}.json").write_text(json.dumps(data))
     return tmp_path
 
 
@@ -33,10 +37,11 @@ without_gpu = pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
 
 
 def test_recorded_times_come_back(stored):
-    found = recorded.load("naive", stored)
+    found = recorded.load(recorded.LADDER, stored)
     assert (found.device, found.protocol) == ("NVIDIA H200", "median of five")
-    assert found.tables["launches"].unit == "ms" and found.times("launches") == TIMES
-    assert found.times() == {} and found.tflops == {} and found.profile("x") is None
+    assert found.tables["softmax"].unit == "ms"
+    assert {what: found.times(what)["naive"] for what in TIMES} == TIMES
+    assert found.times("pv_multiply") == {} and found.profile("x") is None
     assert recorded.load("other", stored) is None
 
 
@@ -48,7 +53,7 @@ def test_the_simulator_is_never_timed():
 
 @without_gpu
 def test_without_recorded_times_there_is_a_sentence(tmp_path):
-    times = timing.sweep(never, [256], recorded="absent", folder=tmp_path)
+    times = timing.sweep(never, [256], recorded="naive", folder=tmp_path)
     assert times.rows == []
     assert repr(times) == (
         "A simulated run has no milliseconds: it counts what a kernel does, and only a GPU can be "
@@ -61,23 +66,31 @@ def test_without_recorded_times_there_is_a_sentence(tmp_path):
 def test_recorded_times_are_named(stored):
     times = timing.sweep(never, [256], recorded="naive", folder=stored)
     assert times.measured == {}
-    assert times.headings == ("GPU", "kernel", "N = 256", "N = 1,024")
+    assert times.over == (("", 1), ("NVIDIA H200, recorded", 2))
+    assert times.headings == ("kernel", "N = 256", "N = 1,024")
     assert times.rows == [
-        ("NVIDIA H200, recorded", "scaled_dot_product", "0.0123", "0.500"),
-        ("NVIDIA H200, recorded", "softmax", "0.250", "20.0"),
-        ("NVIDIA H200, recorded", "all", "0.262", "20.5"),
+        ("scaled_dot_product", "0.0123", "0.500"),
+        ("softmax", "0.250", "20.0"),
+        ("all", "0.262", "20.5"),
     ]
-    assert times.note.startswith("A simulated run has no milliseconds")
-    assert times.note.endswith("Milliseconds: median of five.")
+    assert times.note == "Milliseconds: median of five."
 
 
-def test_measured_times_stand_before_recorded_ones(stored):
-    here = Source("A GPU", {"softmax": {1024: 7.0}}, timing.PROTOCOL)
-    named = recorded_source(recorded.load("naive", stored), "launches")
-    times = Times("kernel", here, named)
-    assert times.rows[0] == ("A GPU", "softmax", "", "7.000")
-    assert times.rows[1][0] == "NVIDIA H200, recorded"
+def test_measured_times_stand_side_by_side_with_recorded_ones():
+    here = Source("A GPU", {"softmax": {1024: 7.0}, "new": {1024: 1.0}}, timing.PROTOCOL)
+    times = Times("kernel", here, Source("NVIDIA H200", TIMES, "median of five"), total=True)
+    assert times.over == (("", 1), ("A GPU", 1), ("NVIDIA H200, recorded", 2))
+    assert times.headings == ("kernel", "N = 1,024", "N = 256", "N = 1,024")
+    assert times.rows == [
+        ("softmax", "7.000", "0.250", "20.0"),
+        ("new", "1.000", "", ""),
+        ("scaled_dot_product", "", "0.0123", "0.500"),
+        ("all", "8.000", "0.262", "20.5"),
+    ]
     assert times.note == f"Milliseconds: {timing.PROTOCOL}."
+    assert times._repr_html_().count("NVIDIA H200") == 1
+    first, second, *_ = repr(times).splitlines()
+    assert first.index("A GPU") < second.index("N = 256") == first.index("NVIDIA H200")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +141,7 @@ def test_sweep_measures_on_this_gpu():
     times = timing.sweep(launches, [1000, 2000])
     assert set(times.measured["fill"]) == {1000, 2000}
     assert all(time > 0 for time in times.measured["fill"].values())
-    assert times.rows[0][0] == device.name()
+    assert times.over[1] == (device.name(), 2)
 
 
 # ------------------------------------------------------------------ tables
@@ -158,6 +171,8 @@ def test_a_table_escapes_and_refuses():
     assert '<td class="kt-text">a &lt; b</td>' in html
     with pytest.raises(ValueError, match="2 values and there are 1 headings"):
         Table(["x"], [(1, 2)])
+    with pytest.raises(ValueError, match="does not stand over 2 columns"):
+        Table(["x", "y"], [(1, 2)], over=[("both", 3)])
 
 
 @pytest.mark.parametrize(
@@ -191,7 +206,6 @@ def test_recorded_files_are_complete(path):
                 assert by_size[size] == pytest.approx(middle, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["02_naive", recorded.LADDER])
-def test_every_launch_is_recorded_at_every_size(name):
-    for table in recorded.load(name).tables.values():
+def test_every_launch_is_recorded_at_every_size():
+    for table in recorded.load(recorded.LADDER).tables.values():
         assert len({tuple(times) for times in table.times.values()}) == 1
