@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..exercises.spec import Case, Exercise, Goal
+from ..exercises.spec import Case, Exercise, Goal, Misconception
+from ..problem.attention import cdiv
 from ..problem.flash import FLASH_BASELINE
 from .shared import Arguments, covering, empty, normal, scores, softmax
 
@@ -10,113 +11,282 @@ RUNGS = (FLASH_BASELINE,)
 
 
 def _attention(case: Case) -> Arguments:
-    n, d = case["n"], case["HEAD_DIM"]
+    n, d, window = case["n"], case["HEAD_DIM"], case["window"]
     Q, K, V = (normal(n, d, seed=seed) for seed in range(3))
     # Twice as far apart as usual: the largest score often comes late, and matters. And scores of
     # each row around a level of its own, -100 ... 100, so that no constant can be subtracted.
     Q *= 2
     K[:, 0] = 4
     Q[:, 0] = np.linspace(-100, 100, n).round() * np.sqrt(d).round() / 4
-    return {"Q": Q, "K": K, "V": V, "O": empty(n, d), "n": n}
+    return {"Q": Q, "K": K, "V": V, "O": empty(n, d), "n": n, "window": window}
 
 
-def _new_token(case: Case) -> Arguments:
-    n, d = case["n"], case["HEAD_DIM"]
-    return {"K": normal(n, d), "q": normal(d, seed=1), "S": empty(n), "n": n}
+def _seen(Q: np.ndarray, K: np.ndarray, V: np.ndarray, first: int, last: int) -> np.ndarray:
+    """O if row i sees the keys i + first ... i + last; NaN where that is none."""
+    key, row = np.arange(len(K)), np.arange(len(Q))[:, None]
+    hidden = (key < row + first) | (key > row + last)
+    with np.errstate(invalid="ignore"):
+        return softmax(np.where(hidden, -np.inf, scores(Q, K))) @ V
 
 
-def _halves(case: Case) -> Arguments:
+def _gradient(case: Case) -> Arguments:
     m, n = case["m"], case["n"]
-    Q, K = normal(m, 64, dtype=np.float16), normal(n, 64, seed=1, dtype=np.float16)
-    return {"Q": Q, "K": K, "S": empty(m, n), "m": m, "n": n}
+    P, G = normal(m, n, dtype=np.float16), normal(m, 64, seed=1, dtype=np.float16)
+    return {"P": P, "G": G, "D": empty(n, 64), "m": m, "n": n}
 
+
+def _by_quarters(
+    P: np.ndarray,
+    G: np.ndarray,
+    order: tuple[int, ...] = (0, 2, 1, 3),
+    turned: str = "PG",
+    pairs: tuple[int, ...] = (0, 1, 2, 3),
+) -> np.ndarray:
+    """D = P^T G, made of tiles whose quarters come as `ldmatrix` brings them.
+
+    Args:
+        P: of shape (m, n).
+        G: of shape (m, 64).
+        order: the quarters of P's tile in the registers of A.
+        turned: of which of the two each quarter is transposed.
+        pairs: the quarters of G's tile for the first 8 columns, and for the last.
+    """
+    p, g = (_quarters(x, name in turned) for name, x in (("P", P), ("G", G)))
+    A = np.block([[p[order[0]], p[order[2]]], [p[order[1]], p[order[3]]]])
+    # A register of B holds neighbours of a column: as if transposed quarters were multiplied.
+    g = [x.swapaxes(2, 3) for x in g]
+    B = np.block([[g[pairs[0]], g[pairs[2]]], [g[pairs[1]], g[pairs[3]]]])
+    D = np.einsum("qkab,qcbd->kacd", A, B)
+    return D.reshape(-1, G.shape[1])[: P.shape[1]]
+
+
+def _quarters(x: np.ndarray, turned: bool) -> list[np.ndarray]:
+    """The quarters of all tiles of 16 x 16, [row of tiles, column of tiles, 8, 8] each."""
+    rows, columns = (-(-size // 16) for size in x.shape)
+    padded = np.zeros((16 * rows, 16 * columns))
+    padded[: x.shape[0], : x.shape[1]] = x
+    tiles = padded.reshape(rows, 16, columns, 16).swapaxes(1, 2)
+    first, last = slice(0, 8), slice(8, 16)
+    found = [tiles[:, :, r, c] for c in (first, last) for r in (first, last)]
+    return [q.swapaxes(2, 3) if turned else q for q in found]
+
+
+def _gradient_if(sentence: str, **how) -> Misconception:
+    """What the fragments give that are loaded or used in another way."""
+    return Misconception(sentence, results={"D": lambda P, G: _by_quarters(P, G, **how)})
+
+
+_MASK = "if (key + j > row || key + j <= row - window) score = minus_infinity();"
+_ALL = 1 << 20  # as many keys as there are
+_GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
-        name="08_online",
-        title="a softmax that is kept up to date",
+        name="08_window",
+        title="a row that sees a window of keys",
         task=(
-            "A thread walks along the keys, tile by tile. Leave out the keys past the last one, "
-            "and put right what was added up under an older maximum."
+            "In long texts a token often sees only the last `window` tokens, itself the last of "
+            "them. Walk along the keys that a block needs, hide from each row what it does not "
+            "see, and keep its softmax up to date."
         ),
         hints=(
-            "An old weight $e^{s-m}$ becomes $e^{s-m'}$ if it is multiplied by $e^{m-m'}$.",
-            (
-                "A weight is 0 if its score is minus infinity. All that was added up is "
-                "multiplied, the sum and each element of $O$."
-            ),
+            "The first row of a block sees the first key of all, its last row the last key. For a "
+            "score that is hidden the chapter has a value whose weight is 0. And a thread can meet "
+            "tiles in which it sees nothing: write down the two maxima then, and their difference.",
+            "Rows first ... first + 63 see keys from first - window + 1 on, and key + j is the "
+            "number of a key. Minus infinity from minus infinity is NaN. So keep the maximum above "
+            "some very small number that is finite, before anything is subtracted from it.",
+        ),
+        explanation=(
+            "While a row has met none of its keys, both maxima would be minus infinity, and "
+            "exp(-inf - -inf) is NaN, which no later correction removes. With -1e30 in its place "
+            "all weights of such a tile are exp(-inf + 1e30) = 0, and the sums stay 0. The first "
+            "real score is larger, and the correction, exp(-1e30 - score) = 0, multiplies zeros."
         ),
         entry="flash_attention",
-        cases=({"n": 13, "HEAD_DIM": 32}, {"n": 65, "HEAD_DIM": 16, "B_C": 16}),
+        cases=(
+            {"n": 21, "window": 5, "HEAD_DIM": 16},
+            {"n": 83, "window": 13, "HEAD_DIM": 16, "B_C": 16},
+        ),
         launch=covering((64,), ("n", 64)),
         arguments=_attention,
-        results={"O": lambda Q, K, V: softmax(scores(Q, K)) @ V},
+        results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, 0)},
         tolerance=3e-5,
         goals=(
             Goal(
-                "global_load_sectors",
-                "Q, K and V need to be read only once: until the maximum of a row is known, the "
-                "largest score so far will do.",
+                "barriers",
+                "Each tile takes two. Most tiles are outside the windows of a block: the walk has "
+                "to begin and to end with the keys that some row of the block sees.",
+                slack=1.25,
+                name="barriers, summed over all warps",
             ),
         ),
-        timed={"n": 4096, "HEAD_DIM": 64},
+        timed={"n": 4096, "window": 128, "HEAD_DIM": 64},
         unlike={"HEAD_DIM": 16, "B_C": 16},
+        misconceptions=(
+            Misconception(
+                "A row sees keys after itself: what comes later than the row is not hidden.",
+                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, _ALL)},
+            ),
+            Misconception(
+                "A row sees all the keys before itself: what is too long ago is not hidden.",
+                results={"O": lambda Q, K, V: _seen(Q, K, V, -_ALL, 0)},
+            ),
+            Misconception(
+                "The window is one key too long: the row itself is the last of its keys.",
+                results={"O": lambda Q, K, V, window: _seen(Q, K, V, -window, 0)},
+            ),
+            Misconception(
+                "The window is one key too short at its old end: the row itself is one of its "
+                "keys, and as many as are missing to a whole window come before it.",
+                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 2 - window, 0)},
+            ),
+            Misconception(
+                "The row does not see the key of its own number: the window ends one key early.",
+                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, -1)},
+            ),
+            Misconception(
+                "The window is hidden and the rest is seen: the condition is the wrong way round.",
+                ((_MASK, _MASK.replace("if (", "if (!(").replace(") score", ")) score")),),
+            ),
+            Misconception(
+                "A hidden score is set to 0, and 0 is a score like others: its weight is not 0.",
+                ((_MASK, _MASK.replace("minus_infinity()", "0.0f")),),
+            ),
+            Misconception(
+                "The number of a key within its tile is compared with the number of a row: a tile "
+                "begins at `key`.",
+                ((_MASK, _MASK.replace("key + j", "j")),),
+            ),
+            Misconception(
+                "The number of a row within its block is compared with the number of a key: a "
+                "block begins at `first`.",
+                ((_MASK, _MASK.replace("row", "tid")),),
+            ),
+            Misconception(
+                "The walk begins at the first row of the block, but the windows of its first rows "
+                "begin before that.",
+                (("begin = max(0, first - window + 1);", "begin = first;"),),
+            ),
+            Misconception(
+                "The sum of the weights is not corrected when the maximum grows.",
+                (("        row_sum *= correction;\n", ""),),
+            ),
+            Misconception(
+                "O is not corrected when the maximum grows: only the sum is.",
+                (("r_O[c] *= correction;", ";"),),
+            ),
+            Misconception(
+                "The correction is upside down: old sums were made with the smaller maximum and "
+                "have to shrink, not grow.",
+                (("expf(row_max - new_max)", "expf(new_max - row_max)"),),
+            ),
+            Misconception(
+                "The correction is always 1: the old maximum was replaced before it was computed.",
+                (("expf(row_max - new_max)", "1.0f"),),
+            ),
+            Misconception(
+                "Minus infinity was subtracted from minus infinity, which is NaN: as long as a row "
+                "has met none of its keys, both maxima are that.",
+                ((_GUARD, ""),),
+            ),
+        ),
     ),
     Exercise(
-        name="08_copies",
-        title="copies that nobody waits for",
+        name="08_transposed",
+        title="a factor that lies on its side",
         task=(
-            "Start the copies of a tile of $K$ with `cp_async_16`, and see to it that they have "
-            "arrived, those of the other threads as well, before a row is read."
+            "Training needs the gradient of $V$, $D = P^{\\mathsf T} G$. $P$ lies in memory row by "
+            "row, and `mma` wants fragments of its transpose, this time as $A$. Load them, put "
+            "them in order, multiply, and bring each sum to its place."
         ),
         hints=(
-            "A wait is for groups of copies, and of a thread's own only.",
-            "What other threads have waited for is there for all after a barrier.",
+            "Draw the tile of $P$ as four squares of 8 × 8 and number them in the order in which "
+            "`ldmatrix` loads them. `.trans` transposes each square, but moves none. Where in "
+            "$P^{\\mathsf T}$ does each of the four belong?",
+            "Square 1 holds queries 8 to 15 of keys 0 to 7. In $P^{\\mathsf T}$ these are rows 0 "
+            "to 7, columns 8 to 15; the figure of fragments shows which register of $A$ that is. "
+            "$G$ is used as $V$ was. For the sums, that figure shows the rows and columns of $C$.",
         ),
-        entry="scores",
-        cases=({"n": 50, "HEAD_DIM": 64}, {"n": 133, "HEAD_DIM": 32}),
-        launch=covering((64,), ("n", 64)),
-        arguments=_new_token,
-        results={"S": lambda K, q: K @ q / np.sqrt(len(q))},
-        goals=(
-            Goal(
-                "cp_async_instructions",
-                "Each chunk is copied once, by one thread.",
-            ),
-            Goal(
-                "cp_async_instructions",
-                "Rows of K are to come by cp_async_16, which copies while its thread goes on.",
-                at_least=0.5,
-            ),
-            Goal("barriers", "One barrier is enough: nothing is written after it."),
+        explanation=(
+            "The transpose of a matrix of four squares transposes each of them and exchanges the "
+            "two off the diagonal. `.trans` does the first, the order of the registers the second. "
+            "(The lanes may pass their rows in another order instead.) For $G$ the queries are "
+            "rows of $B$, as the keys were with $V$: transposed, registers 0 and 1 for the first 8 "
+            "columns. FlashAttention's backward pass makes its gradients like this."
         ),
-        timed={"n": 1 << 20, "HEAD_DIM": 64},
-    ),
-    Exercise(
-        name="08_fragments",
-        title="who holds what",
-        task=(
-            "Multiply on tensor cores: pick the registers with the right keys, and bring each sum "
-            "to its row and its column of $S$."
-        ),
-        hints=(
-            (
-                "Lanes 0 to 15 passed rows 0 to 15 of the first chunk, so register 0 comes from "
-                "keys 0 to 7, register 1 from keys 8 to 15; lanes 16 to 31 did so for the next "
-                "chunk."
-            ),
-            "The figure of fragments shows which row and column of $C$ a lane has.",
-        ),
-        entry="scaled_dot_product",
-        cases=({"m": 16, "n": 16}, {"m": 21, "n": 35}),
-        launch=covering((32,), ("n", 16), ("m", 16)),
-        arguments=_halves,
-        results={"S": scores},
+        entry="value_gradient",
+        cases=({"m": 16, "n": 16}, {"m": 37, "n": 21}),
+        launch=lambda case, kernel: ((4, cdiv(case["n"], 16)), (32,), 0),
+        arguments=_gradient,
+        results={"D": lambda P, G: P.T @ G},
         goals=(
             Goal(
                 "instructions",
                 "One mma_m16n8k16 of a warp does 4,096 operations: leave all products to it.",
                 slack=1.5,
+            ),
+        ),
+        misconceptions=(
+            _gradient_if(
+                "The four quarters of P^T are in the wrong order: each was transposed, but a "
+                "transpose exchanges the two off the diagonal as well.",
+                order=(0, 1, 2, 3),
+            ),
+            _gradient_if(
+                "P was not transposed: the fragments hold rows of P, which are queries, where the "
+                "rows of P^T are keys.",
+                order=(0, 1, 2, 3),
+                turned="G",
+            ),
+            _gradient_if(
+                "The quarters of P were put in another order, but none of them was transposed.",
+                turned="G",
+            ),
+            _gradient_if(
+                "G was not transposed: a register of B holds neighbours of a column, and "
+                "neighbours of a row were loaded.",
+                turned="P",
+            ),
+            _gradient_if(
+                "G was not transposed, and the quarters of P^T are in the wrong order.",
+                order=(0, 1, 2, 3),
+                turned="P",
+            ),
+            _gradient_if(
+                "Neither P nor G was transposed on its way to the registers.",
+                order=(0, 1, 2, 3),
+                turned="",
+            ),
+            _gradient_if(
+                "Registers of G are paired as those of K were: here the first two hold the upper "
+                "and the lower half of the same 8 columns.",
+                pairs=(0, 2, 1, 3),
+            ),
+            _gradient_if(
+                "Registers of G are paired as those of K were, and the quarters of P^T are in the "
+                "wrong order.",
+                order=(0, 1, 2, 3),
+                pairs=(0, 2, 1, 3),
+            ),
+            Misconception(
+                "g and t are exchanged in the sums: a row of C belongs to the four lanes with the "
+                "same lane / 4.",
+                (("lane / 4 + 8", "lane % 4 + 8"), ("2 * (lane % 4)", "2 * (lane / 4)")),
+            ),
+            Misconception(
+                "The last two of a lane's four sums go to the row of the first two: they belong 8 "
+                "rows below.",
+                (("lane / 4 + 8 * (i / 2)", "lane / 4"),),
+            ),
+            Misconception(
+                "A lane's neighbours in a row are stored apart: its two sums of a row stand side "
+                "by side.",
+                (("2 * (lane % 4) + i % 2", "lane % 4 + 4 * (i % 2)"),),
+            ),
+            Misconception(
+                "Both products go to the same 8 columns: the second belongs 8 columns on.",
+                (("col += 8 * j + 2", "col += 2"),),
             ),
         ),
     ),

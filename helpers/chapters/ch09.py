@@ -2,57 +2,111 @@
 
 import numpy as np
 
-from ..exercises.spec import Case, Exercise
+from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.flash import FLASH_SWIZZLED
-from .shared import LOADS, NO_ROOM, SECTORS, STORES, Arguments, covering, empty, normal
+from .shared import NO_ROOM, Arguments, covering, empty, normal, scores
 
 RUNGS = (FLASH_SWIZZLED,)
 
 
-def _chunks(case: Case) -> Arguments:
-    count = case["matrices"]
-    return {"rows": normal(count, 8, 8, 4), "columns": empty(count, 8, 8, 4)}
+def _halves(case: Case) -> Arguments:
+    m, n = case["m"], case["n"]
+    Q, K = normal(m, 32, dtype=np.float16), normal(n, 32, seed=1, dtype=np.float16)
+    return {"Q": Q, "K": K, "S": empty(m, n), "m": m, "n": n}
 
 
 def _p_and_v(case: Case) -> Arguments:
     m = case["m"]
-    P, V = normal(m, 64, dtype=np.float16), normal(64, 64, seed=1, dtype=np.float16)
-    return {"P": P, "V": V, "O": empty(m, 64, dtype=np.float16), "m": m}
+    P, V = normal(m, 64, dtype=np.float16), normal(64, 80, seed=1, dtype=np.float16)
+    return {"P": P, "V": V, "O": empty(m, 80, dtype=np.float16), "m": m}
 
+
+def _conflicts(why: str) -> tuple[Goal, Goal]:
+    """No access to shared memory conflicts; `why` they do follows the count."""
+    return (
+        Goal("shared_load_bank_conflicts", why, at_most=0),
+        Goal("shared_store_bank_conflicts", why, at_most=0),
+    )
+
+
+_NARROW = "where = chunk ^ (row / 2 % 4);"
+_TEN = "where = chunk ^ (row / 4 % 2);"
+_LEAVES = (
+    "The map leaves the row: a place past its last one is in the next row, where a chunk lies. "
+)
+_TWO = "Two chunks of a row share a place: "
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
-        name="09_latin",
-        title="a square of your own",
+        name="09_narrow",
+        title="rows of 64 bytes",
         task=(
-            "Choose where in its row each chunk lies, so that neither rows nor columns of the "
-            "matrix conflict. XOR is one way; find another if you can."
+            "Heads of 32 columns have rows of 4 chunks, and two rows fill the banks. Find a map "
+            "for them: one to one in each row, and without a conflict on any path."
         ),
         hints=(
-            "Each row must have every place once, or chunks are lost.",
-            "Each column must have every place once as well, or lanes conflict: a Latin square.",
+            "A row of 4 chunks begins in the first bank of 16 bytes or in the fifth. Write down "
+            "for rows 0 to 7 which one, and which rows could meet in a bank if no chunk moved.",
+            "Row 0 and row 1 can never meet, rows 0, 2, 4 and 6 do. So these four have to be "
+            "permuted in four ways, and a row may be permuted as the other one of its pair is.",
         ),
-        entry="turn",
-        cases=({"matrices": 1}, {"matrices": 3}),
-        launch=covering((8, 8), ("matrices", 1)),
-        arguments=_chunks,
-        results={"columns": lambda rows: rows.swapaxes(1, 2)},
-        goals=(NO_ROOM, LOADS, STORES),
-        keeps=(
-            "s_rows[y][place(y, x)] = rows[first + 8 * y + x];",
-            "columns[first + 8 * y + x] = s_rows[x][place(x, y)];",
+        explanation=(
+            "The bank of 16 bytes of a chunk is (4 row + place) mod 8. An even row has the first "
+            "four banks, an odd row the last four, so what tells rows 0, 2, 4, 6 apart is the "
+            "number of the pair, row / 2. Its two lowest bits flip those of the chunk, and never "
+            "leave the row. TMA calls this map its 64-byte swizzle."
+        ),
+        entry="scaled_dot_product",
+        cases=({"m": 16, "n": 16}, {"m": 21, "n": 35}),
+        launch=covering((32,), ("n", 16), ("m", 16)),
+        arguments=_halves,
+        results={"S": scores},
+        goals=(
+            NO_ROOM,
+            *_conflicts(
+                "Eight lanes of a phase want the same chunk of eight rows, and some of these rows "
+                "still have it in the same bank. Two rows fill the banks: which of the eight begin "
+                "in the same bank, and does the map permute each of them in another way?"
+            ),
+        ),
+        keeps=("return HEAD_DIM * row + 8 * where;",),
+        misconceptions=(
+            Misconception(
+                _TWO + "a product with the number of the row is not one to one.",
+                ((_NARROW, "where = row * chunk % 4;"),),
+            ),
+            Misconception(
+                _TWO + "a product with the number of the pair is not one to one.",
+                ((_NARROW, "where = row / 2 * chunk % 4;"),),
+            ),
+            Misconception(
+                "All chunks of a row share one place: where a chunk lies does not depend on its "
+                "number.",
+                ((_NARROW, "where = row / 2 % 4;"),),
+            ),
         ),
     ),
     Exercise(
-        name="09_paths",
-        title="one map on every path",
+        name="09_repair",
+        title="a map that does not fit",
         task=(
-            "Swizzle the tiles of this kernel: write the map once, then read $V$ by it, and write "
-            "$O$ by it, so that nothing conflicts."
+            "Somebody took the swizzle over from a kernel with rows of 16 chunks. Here rows have "
+            "10. Find out what goes wrong, repair the map, and bring the store of $O$ to it."
         ),
         hints=(
-            "`place` tells where a chunk begins, for those that write it and those that read it.",
-            "What lies within the chunk is added to what `place` gives.",
+            "Where do chunks 8 and 9 of row 7 go? Which bits of a chunk's number can change at all "
+            "without leaving a row of 10? Then write down in which bank each of rows 0 to 7 "
+            "begins: ten chunks are two more than once around.",
+            "Rows 0 to 3 begin two banks apart, and row 4 begins where row 0 does. So only rows "
+            "0 ... 3 and rows 4 ... 7 need different permutations, and swapping neighbours will "
+            "do. For the store: a chunk is 4 pairs, and `place` counts elements.",
+        ),
+        explanation=(
+            "Row r begins in bank 2 r mod 8 of 16 bytes. Unswizzled, one chunk of rows 0 to 3 lies "
+            "in every second bank, and rows 4 to 7 meet them there. If those swap neighbouring "
+            "chunks, they take the four banks between. 10 is even, so a swap of neighbours stays "
+            "in the row; an XOR with 2 or more would not. `place` counts elements and the store "
+            "pairs, so half of it is where the chunk begins, and the lane's pair is added after."
         ),
         entry="weighted_rows",
         cases=({"m": 16}, {"m": 41}),
@@ -60,7 +114,61 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=_p_and_v,
         results={"O": lambda P, V: P @ V},
         tolerance=1e-3,
-        goals=(NO_ROOM, LOADS, STORES, *SECTORS),
+        goals=(
+            NO_ROOM,
+            *_conflicts(
+                "Eight lanes want the same chunk of eight rows, and some of these rows still have "
+                "it in the same bank. Ten chunks are two more than once around the banks: which of "
+                "the eight rows begin in the same bank, and are they permuted in different ways?"
+            ),
+        ),
+        keeps=("return HEAD_DIM * row + 8 * where;",),
         timed={"m": 1 << 20},
+        misconceptions=(
+            Misconception(
+                _LEAVES + "It is still the one for 16 chunks: its XOR changes three bits, and "
+                "turns chunk 8 of row 7 into 15.",
+                ((_TEN, ""),),
+            ),
+            Misconception(
+                _LEAVES + "The map is still the one for 16 chunks, and O is written by no map.",
+                ((_TEN, ""), ("            pair = place(row, j) / 2 + lane % 4;\n", "")),
+            ),
+            Misconception(
+                _LEAVES + "Two bits of a chunk's number change, and with them chunk 8 becomes "
+                "10 or 11.",
+                ((_TEN, "where = chunk ^ (row / 2 % 4);"),),
+            ),
+            Misconception(
+                _LEAVES + "Of a chunk's number two bits change: chunk 8 becomes 10 or 11.",
+                ((_TEN, "where = chunk ^ (row % 4);"),),
+            ),
+            Misconception(
+                _TWO + "a remainder of 8 leaves eight places for ten chunks.",
+                ((_TEN, "where = (chunk ^ row) % 8;"),),
+            ),
+            Misconception(
+                _TWO + "places go from 0 to 9, and a remainder of 8 leaves only eight of them.",
+                ((_TEN, "where = (chunk + row) % 8;"),),
+            ),
+            Misconception(
+                "O is written by no map, but read by the one above: its chunks are in other places "
+                "than those where they are looked for.",
+                (("            pair = place(row, j) / 2 + lane % 4;\n", ""),),
+            ),
+            Misconception(
+                "The lane's number went into the map as if it were a chunk: four lanes share a "
+                "chunk, so what lies within it is added after the map.",
+                (("place(row, j) / 2 + lane % 4", "place(row, j + lane % 4) / 2"),),
+            ),
+            Misconception(
+                "Elements are taken for pairs: the map counts elements, and the store pairs.",
+                (("place(row, j) / 2 + lane % 4", "place(row, j) + lane % 4"),),
+            ),
+            Misconception(
+                "The lane's offset counts elements, and the store pairs.",
+                (("place(row, j) / 2 + lane % 4", "place(row, j) / 2 + 2 * (lane % 4)"),),
+            ),
+        ),
     ),
 )

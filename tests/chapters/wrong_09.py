@@ -6,92 +6,80 @@ from exercise_answers import Wrong
 from mutants.survivors import Reason
 from mutants.targets import by_entry, flash, phases, turns
 
-_PLACE_V = "s_V + place(16 * k + lane % 16, j + lane / 16)"
-_PLACE_O = "s_P + place(row, j) + 2 * (lane % 4)"
+_NARROW = "chunk ^ (row / 2 % 4)"
+_TEN = "chunk ^ (row / 4 % 2)"
+_PAIR = "place(row, j) / 2 + lane % 4"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "09_latin": (
+    "09_narrow": (
         Wrong(
-            "data are lost", (("row ^ col", "row * col % 8"),), "right", ("elements of columns",)
-        ),
-        Wrong(
-            "pairs of rows alike",
-            (("row ^ col", "(row / 2) ^ col"),),
-            "goal",
-            ("shared load bank conflicts",),
-        ),
-        Wrong(
-            "all rows alike", (("row ^ col", "col ^ 5"),), "goal", ("shared load bank conflicts",)
-        ),
-        Wrong(
-            "past the end of a row",
-            (("row ^ col", "row + col"),),
+            "the map for 8 chunks",
+            ((_NARROW, "chunk ^ (row % 8)"),),
             "right",
-            ("out-of-bounds", "s_rows"),
+            ("out-of-bounds", "s_K"),
+        ),
+        Wrong("a product", ((_NARROW, "row * chunk % 4"),), "right", ("elements of S",)),
+        Wrong("one place", ((_NARROW, "row / 2 % 4"),), "right", ("elements of S",)),
+        Wrong(
+            "rows in place of pairs",
+            ((_NARROW, "chunk ^ (row % 4)"),),
+            "goal",
+            ("shared load bank conflicts", "Two rows fill the banks"),
+        ),
+        Wrong(
+            "two bits where one is right",
+            ((_NARROW, "chunk ^ (row / 4 % 4)"),),
+            "goal",
+            ("shared load bank conflicts", "Two rows fill the banks"),
+        ),
+        Wrong(
+            "all rows alike",
+            ((_NARROW, "chunk ^ 1"),),
+            "goal",
+            ("shared load bank conflicts", "Two rows fill the banks"),
         ),
         Wrong(
             "padding",
-            (("float4 s_rows[8][8];", "float4 s_rows[8][9];"), ("row ^ col", "col")),
+            (
+                ("half s_Q[16 * HEAD_DIM]", "half s_Q[16 * (HEAD_DIM + 8)]"),
+                ("half s_K[16 * HEAD_DIM]", "half s_K[16 * (HEAD_DIM + 8)]"),
+                ("return HEAD_DIM * row", "return (HEAD_DIM + 8) * row"),
+                (_NARROW, "chunk"),
+            ),
             "goal",
             ("bytes of shared memory",),
         ),
-        Wrong(
-            "the read path forgets it",
-            (("s_rows[x][place(x, y)]", "s_rows[x][y]"),),
-            "right",
-            ("elements of columns",),
-        ),
-        Wrong(
-            "without the tile",
-            (
-                ("s_rows[x][place(x, y)]", "rows[first + 8 * x + y]"),
-                ("    s_rows[y][place(y, x)] = rows[first + 8 * y + x];\n", ""),
-            ),
-            "goal",
-            ("put back", "s_rows"),
-        ),
     ),
-    "09_paths": (
-        Wrong("half a swizzle", (("row % 8", "row % 4"),), "goal", ("shared load bank conflicts",)),
+    "09_repair": (
+        Wrong("only the store", ((f"    where = {_TEN};\n", ""),), "right", ("elements of O",)),
         Wrong(
-            "no swizzle", (("chunk ^ (row % 8)", "chunk"),), "goal", ("shared load bank conflicts",)
+            "the map for rows of 4", ((_TEN, "chunk ^ (row / 2 % 4)"),), "right", ("elements of O",)
         ),
+        Wrong("a remainder of 8", ((_TEN, "(chunk + row) % 8"),), "right", ("elements of O",)),
+        Wrong("only the map", ((_PAIR, "pair"),), "right", ("elements of O",)),
         Wrong(
-            "V is read as if it were not swizzled",
-            ((_PLACE_V, "s_V + 64 * (16 * k + lane % 16) + 8 * (j + lane / 16)"),),
+            "the lane is swizzled too",
+            ((_PAIR, "place(row, j + lane % 4) / 2"),),
             "right",
             ("elements of O",),
         ),
         Wrong(
-            "O is written as if it were not swizzled",
-            ((_PLACE_O, "s_P + 64 * row + 8 * j + 2 * (lane % 4)"),),
+            "elements for pairs",
+            ((_PAIR, "place(row, j) + lane % 4"),),
             "right",
             ("elements of O",),
         ),
         Wrong(
-            "the offset is swizzled too",
-            ((_PLACE_O, "s_P + place(row, j + lane % 4)"),),
-            "right",
-            ("elements of O",),
-        ),
-        Wrong(
-            "the whole row",
-            (("chunk ^ (row % 8)", "chunk ^ row"),),
-            "right",
-            ("out-of-bounds", "s_V"),
-        ),
-        Wrong(
-            "O past its tile",
-            (
-                (
-                    "*to = pair;",
-                    "if (first + row < m)\n"
-                    "*(unsigned*)(O + (first + row) * 64 + 8 * j + 2 * (lane % 4)) = pair;",
-                ),
-                ("        if (first + row < m) {", "        if (false) {"),
-            ),
+            "no swizzle",
+            ((_TEN, "chunk"),),
             "goal",
-            ("global store sectors",),
+            ("shared load bank conflicts", "Ten chunks are two more than once around"),
+        ),
+        Wrong(
+            "odd rows swap",
+            ((_TEN, "chunk ^ (row % 2)"),),
+            "goal",
+            ("shared load bank conflicts", "Ten chunks are two more than once around"),
         ),
     ),
 }

@@ -1,14 +1,15 @@
-// Attention in one kernel, in fp32 and without tensor cores: a thread has a row of Q and of O in
-// its registers and walks along K and V in tiles of B_C keys.
+// Attention with a window, in one kernel, in fp32 and without tensor cores. Row i of Q sees
+// `window` keys, and the last of them is key i. A thread has a row of Q and of O in its registers,
+// and a block walks along K and V in tiles of B_C keys.
 //
 // Launch:
 //   flash_attention  grid ceil(n / 64), block 64
 
 #ifndef HEAD_DIM
-#define HEAD_DIM 32  // [16, 32, 64] d, the elements in a row
+#define HEAD_DIM 16  // [16, 32, 64] d, the elements in a row
 #endif
 #ifndef B_C
-#define B_C 32  // [16, 32] rows in a tile of K or V
+#define B_C 16  // [16, 32] rows in a tile of K or V
 #endif
 
 __device__ float minus_infinity() {
@@ -20,13 +21,14 @@ extern "C" __global__ void flash_attention(
     const float* K,  // [n, HEAD_DIM]
     const float* V,  // [n, HEAD_DIM]
     float* O,        // [n, HEAD_DIM]
-    int n
+    int n, int window
 ) {
     __shared__ float s_K[B_C][HEAD_DIM];
     __shared__ float s_V[B_C][HEAD_DIM];
     __shared__ float s_S[B_C][64];  // a column for each thread, with its scores of a tile
     const int tid = threadIdx.x;
-    const int row = blockIdx.x * 64 + tid;
+    const int first = blockIdx.x * 64;  // the first row of the block
+    const int row = first + tid;
 
     float r_Q[HEAD_DIM];
     float r_O[HEAD_DIM] = {};  // the sum of exp(score - row_max) times the row of V so far
@@ -36,7 +38,12 @@ extern "C" __global__ void flash_attention(
     for (int c = 0; c < HEAD_DIM; c++) {
         r_Q[c] = row < n ? Q[row * HEAD_DIM + c] : 0.0f;
     }
-    for (int key = 0; key < n; key += B_C) {
+    int begin = 0;
+    int end = n;
+    // Gap 1: walk from the first to the last key that some row of this block sees, and no further.
+    begin = max(0, first - window + 1);  //!
+    end = min(n, first + 64);  //!
+    for (int key = begin; key < end; key += B_C) {
         for (int e = tid; e < B_C * HEAD_DIM; e += 64) {
             const int j = e / HEAD_DIM;
             const int c = e % HEAD_DIM;
@@ -53,12 +60,14 @@ extern "C" __global__ void flash_attention(
                 score += r_Q[c] * s_K[j][c];
             }
             score /= sqrtf((float)HEAD_DIM);
-            // Gap 1: a key past the last one must get no weight.
-            if (key + j >= n) score = minus_infinity();  //!
+            // Gap 2: a key that this row does not see must get no weight.
+            if (key + j > row || key + j <= row - window) score = minus_infinity();  //!
             s_S[j][tid] = score;
             new_max = fmaxf(new_max, score);
         }
-        // Gap 2: row_sum and r_O belong to the old maximum, row_max. Put them right for new_max.
+        // Gap 3: row_sum and r_O belong to the old maximum, row_max. Correct them for new_max. What
+        // are both maxima as long as the row has met none of its keys, and what is exp(a - b) then?
+        new_max = fmaxf(new_max, -1e30f);  //!
         const float correction = expf(row_max - new_max);  //!
         row_sum *= correction;  //!
         #pragma unroll  //!
