@@ -1,6 +1,6 @@
 """Chapter 07, bank conflicts: its rungs and exercises."""
 
-from ..exercises.spec import Case, Exercise, Goal
+from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.attention import cdiv
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps
 from ..problem.three_kernels import KernelOfRung, ThreeKernels
@@ -49,79 +49,225 @@ RUNGS = (
 )
 
 
+def _p_and_do(case: Case) -> Arguments:
+    N, d = case["N"], case["d"]
+    return {"P": normal(N, N), "dO": normal(N, d, seed=1), "dV": empty(N, d), "N": N, "d": d}
+
+
 def _q_and_k(case: Case) -> Arguments:
     N, d = case["N"], case["d"]
     Q, K = normal(N, d), normal(N, d, seed=1)
     return {"Q": Q, "K": K, "S": empty(N, N), "N": N, "d": d}
 
 
-EXERCISES: tuple[Exercise, ...] = (
-    Exercise(
-        name="07_padding",
-        title="a pitch without conflicts",
-        task=(
-            "The columns of this tile all lie in one bank. Give its rows a pitch at which no "
-            "access conflicts, neither down a column nor along a row."
-        ),
-        hints=(
-            "Lanes one row apart are `pitch` words apart.",
-            "What must the gcd of `pitch` and 32 be?",
-        ),
-        entry="transpose",
-        cases=({"N": 35, "d": 70}, {"N": 64, "d": 32}),
-        launch=covering((32, 32), ("d", 32), ("N", 32)),
-        arguments=keys,
-        results={"KT": lambda K: K.T},
-        goals=(LOADS, STORES, *SECTORS),
-        timed={"N": 16384, "d": 1024},
+_Q_LOAD, _K_LOAD = "s_Q[ty * pitch + k]", "s_K[tx * pitch + k]"
+
+FLOAT2 = Exercise(
+    name="07_float2",
+    title="two floats at a time",
+    task=(
+        "Read two neighbours with each load from shared memory. Choose a pitch at which that is "
+        "possible and does not conflict."
     ),
-    Exercise(
-        name="07_xor",
-        title="no conflict without padding",
-        task=(
-            "`s_K` has rows of 16 words and no room for padding. Store each element in its row, at "
-            "a place that depends on the row, and read it from there."
-        ),
-        hints=(
-            "An exclusive or with the row's number permutes a row, in every row differently.",
-            "The row that is stored to is `ty`. Which row is read from?",
-        ),
-        entry="scaled_dot_product",
-        cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
-        launch=covering((16, 16), ("N", 16), ("N", 16)),
-        arguments=_q_and_k,
-        results={"S": scores},
-        goals=(NO_ROOM, LOADS, STORES, *SECTORS),
-        timed={"N": 4096, "d": 64},
+    hints=(
+        "A `float2` is 8 bytes and starts at a multiple of 8 bytes. Then 16 lanes are as much as "
+        "all banks give at once.",
+        "Think of 16 banks of 8 bytes. The 16 lanes that go together read 16 rows, so count how "
+        "many `float2` a row has: which numbers put 16 rows into 16 different banks?",
     ),
-    Exercise(
-        name="07_patch",
-        title="16 bytes a lane",
-        task=(
-            "Fill a thread's registers with loads of 16 bytes, and choose a pitch at which those "
-            "are possible and do not conflict."
+    entry="scaled_dot_product",
+    cases=({"N": 37, "d": 17}, {"N": 32, "d": 32}),
+    launch=covering((16, 16), ("N", 16), ("N", 16)),
+    arguments=_q_and_k,
+    results={"S": scores},
+    goals=(
+        LOADS,
+        Goal(
+            "shared_load_instructions",
+            "Two floats that lie side by side are one load of 8 bytes, if they begin at a "
+            "multiple of 8 bytes: read them through a pointer to float2.",
         ),
-        hints=(
-            "A `float4` starts at a multiple of 16 bytes, so the pitch is a multiple of 4 words.",
+        *SECTORS,
+    ),
+    timed={"N": 4096, "d": 64},
+    misconceptions=(
+        Misconception(
+            "K's tile is read at the row of S: the thread's column of S is a row of K's tile.",
+            ((_K_LOAD, "s_K[ty * pitch + k]"),),
+        ),
+        Misconception(
+            "Q's tile is read at the column of S: the thread's row of S is a row of Q's tile.",
+            ((_Q_LOAD, "s_Q[tx * pitch + k]"),),
+        ),
+        Misconception(
+            "`tx` and `ty` are exchanged in both loads: `ty` says which row of S the thread "
+            "computes, `tx` which column.",
+            ((_Q_LOAD, "s_Q[tx * pitch + k]"), (_K_LOAD, "s_K[ty * pitch + k]")),
+        ),
+        Misconception(
+            "The second operand is also taken from Q's tile: this is Q times itself.",
+            ((_K_LOAD, "s_Q[tx * pitch + k]"),),
+        ),
+        Misconception(
+            "Every load takes the first two elements of its row: the loads have to move along it.",
+            ((_Q_LOAD, "s_Q[ty * pitch]"), (_K_LOAD, "s_K[tx * pitch]")),
+        ),
+        Misconception(
+            "The position is halved, as if it counted pairs: `k` counts floats, and so does an "
+            "index of the tile.",
             (
-                "Eight lanes read eight rows at once. Think of eight banks of 16 bytes: which "
-                "pitches put the rows into eight different ones?"
+                (_Q_LOAD, "s_Q[ty * pitch + k / 4 * 2]"),
+                (_K_LOAD, "s_K[tx * pitch + k / 4 * 2]"),
             ),
         ),
-        entry="scaled_dot_product",
-        cases=({"N": 37, "d": 17}, {"N": 32, "d": 48}),
-        launch=covering((64,), ("N", 32), ("N", 32)),
-        arguments=_q_and_k,
-        results={"S": scores},
-        goals=(
-            LOADS,
-            Goal(
-                "shared_load_instructions",
-                "Four floats that lie side by side are one load of 16 bytes, if they begin at a "
-                "multiple of 16 bytes: read them through a pointer to float4.",
-            ),
-            *SECTORS,
-        ),
-        timed={"N": 4096, "d": 64},
+    ),
+    explanation=(
+        "Loads of 8 bytes go in two phases of 16 lanes, and 16 × 8 bytes fill all banks once. A "
+        "row of 18 words is 9 `float2`. 9 is odd, so it has no factor in common with 16, and 16 "
+        "rows begin in 16 different banks of 8 bytes. 17 words would put every second row at no "
+        "multiple of 8 bytes. 20 words are right, too, for another reason: the assembler joins two "
+        "of these loads into one of 16 bytes, and a row is 5 `float4`."
     ),
 )
+
+_PLACE = "16 * row + (col ^ (row / 2))"
+
+TRANSPOSE = Exercise(
+    name="07_transpose",
+    title="a transpose with no conflict at all",
+    task=(
+        "Two rows of this tile fill the 32 banks once, and a warp reads columns of 32 rows. Let "
+        "`place` keep the elements so that neither the stores nor the loads conflict, without "
+        "padding."
+    ),
+    hints=(
+        "Which rows of the tile begin in bank 0, and how many are they? Down a column, those are "
+        "the rows that meet.",
+        "Rows 0, 2, 4 and so on begin in bank 0, 16 of the 32. Each needs a permutation of its own "
+        "16 places: number these rows 0, 1, 2 ..., and use that number. Rows 1, 3, 5 and so on "
+        "begin in bank 16, and can do the same.",
+    ),
+    entry="transpose",
+    cases=({"N": 35, "d": 37}, {"N": 64, "d": 32}),
+    launch=covering((16, 32), ("d", 16), ("N", 32)),
+    arguments=keys,
+    results={"KT": lambda K: K.T},
+    goals=(LOADS, STORES, NO_ROOM, *SECTORS),
+    timed={"N": 16384, "d": 1024},
+    misconceptions=(
+        Misconception(
+            "Several elements of a row share a place: with an or, different columns give the same "
+            "number. Each row needs a map that can be undone.",
+            ((_PLACE, "16 * row + (col | (row / 2))"),),
+        ),
+        Misconception(
+            "Several elements of a row share a place: with an and, different columns give the same "
+            "number. Each row needs a map that can be undone.",
+            ((_PLACE, "16 * row + (col & (row / 2))"),),
+        ),
+        Misconception(
+            "All elements of a row share one place: it depends on the row alone.",
+            ((_PLACE, "16 * row + (row / 2)"),),
+        ),
+        Misconception(
+            "Elements of different rows share a place: row and column are exchanged, and a row of "
+            "the tile has 16 words while a column has 32.",
+            ((_PLACE, "16 * col + row"),),
+        ),
+        Misconception(
+            "Rows are closer together than they are long, so their elements overlap.",
+            ((_PLACE, "8 * row + col"),),
+        ),
+    ),
+    explanation=(
+        "A warp stores two neighbouring rows. One lies in banks 0 to 15 and the other in 16 to 31, "
+        "and a permutation within a row changes nothing about that. Down a column, the 16 rows "
+        "with even numbers share banks 0 to 15. `row / 2` numbers them 0 to 15, and $c \\oplus n$ "
+        "is different for each $n$. With `row` in place of `row / 2` only every second number "
+        "would occur, and two rows would meet. A rotation by `row / 2` does as well."
+    ),
+)
+
+_P_LOAD, _DO_LOAD = "s_P[k][4 * ty]", "s_dO[k][4 * tx]"
+
+GRADIENT = Exercise(
+    name="07_gradient",
+    title="a patch for the gradient of V",
+    task=(
+        "Training needs $dV=P^{\\mathsf T}dO$. Here both tiles have the position along the sum "
+        "first. Load what a patch of 4 × 4 needs at one position, and add its 16 products."
+    ),
+    hints=(
+        "At one position along the sum, a patch needs 4 elements of $P$ and 4 of $dO$, and "
+        "multiplies each with each. Neighbours in a row of the tile are neighbours in the patch.",
+        "The 4 elements of $P$ belong to the patch's rows, the 4 of $dO$ to its columns. `sum[r]` "
+        "is a row of the patch: it gets one element of $P$ times all four of $dO$.",
+    ),
+    entry="gradient",
+    cases=({"N": 37, "d": 19}, {"N": 32, "d": 36}),
+    launch=covering((64,), ("d", 32), ("N", 32)),
+    arguments=_p_and_do,
+    results={"dV": lambda P, dO: P.T @ dO},
+    goals=(
+        LOADS,
+        Goal(
+            "shared_load_instructions",
+            "A patch needs four neighbours of either tile: that is one load of 16 bytes each, "
+            "whose floats are then used from registers.",
+        ),
+        *SECTORS,
+    ),
+    timed={"N": 4096, "d": 64},
+    misconceptions=(
+        Misconception(
+            "The patch is turned: each of its rows got one element of dO times four of P. Rows of "
+            "dV belong to P, and columns to dO.",
+            tuple(
+                (f"add_multiple(sum[{r}], p.{x}, o)", f"add_multiple(sum[{r}], o.{x}, p)")
+                for r, x in enumerate("xyzw")
+            ),
+        ),
+        Misconception(
+            "`tx` and `ty` are exchanged: the patch's rows are chosen by `ty`, its columns by "
+            "`tx`.",
+            ((_P_LOAD, "s_P[k][4 * tx]"), (_DO_LOAD, "s_dO[k][4 * ty]")),
+        ),
+        Misconception(
+            "P is read at the patch's columns: its elements belong to rows of dV.",
+            ((_P_LOAD, "s_P[k][4 * tx]"),),
+        ),
+        Misconception(
+            "dO is read at the patch's rows: its elements belong to columns of dV.",
+            ((_DO_LOAD, "s_dO[k][4 * ty]"),),
+        ),
+        Misconception(
+            "All four rows of the patch use the same element of P: each has one of its own.",
+            tuple(
+                (f"add_multiple(sum[{r}], p.{x}, o)", f"add_multiple(sum[{r}], p.x, o)")
+                for r, x in enumerate("yzw", 1)
+            ),
+        ),
+        Misconception(
+            "The rows of the patch that are loaded lie 8 apart, and those that are stored are "
+            "neighbours.",
+            (
+                (
+                    f"*(const float4*)&{_P_LOAD}",
+                    "make_float4(s_P[k][ty], s_P[k][ty + 8], s_P[k][ty + 16], s_P[k][ty + 24])",
+                ),
+            ),
+        ),
+        Misconception(
+            "Rows and columns of P are exchanged: this is the product of P itself and dO.",
+            results={"dV": lambda P, dO: P @ dO},
+        ),
+    ),
+    explanation=(
+        "This is an outer product: 8 floats from shared memory serve 16 multiplications, half a "
+        "float each. Both loads run along rows of the tiles, so nothing has to be padded. Lanes "
+        "with the same `ty` share their load of $P$. The 8 lanes of a phase read 8 neighbouring "
+        "`float4` of $dO$, which are all 32 banks."
+    ),
+)
+
+EXERCISES: tuple[Exercise, ...] = (FLOAT2, TRANSPOSE, GRADIENT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from exercise_answers import Wrong
 from mutants.targets import COALESCED, products
 
-_P_IS_INSIDE = "i + ty < N && first_row + tx < N"
-_P = "inside ? P[(i + ty) * N + first_row + tx] : 0.0f"
 _BARRIER = "    __syncthreads();  // the tile is whole before any thread reads what others copied\n"
-_SUM = "s_P[k][ty] * s_dO[k][tx]"
+_WEIGHT, _KEY = "s_W[ty][k]", "s_keys[ty][k]"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "06_transpose": (
@@ -31,7 +29,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "the tile is not turned",
             (("&s_K[tx][ty]", "&s_K[ty][tx]"),),
             "right",
-            ("elements of KT",),
+            ("elements of",),
         ),
         Wrong(
             "the tile stays in its place",
@@ -40,7 +38,22 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ("col = first_row + tx", "col = first_col + tx"),
             ),
             "right",
-            ("elements of KT",),
+            ("elements of",),
+        ),
+        Wrong(
+            "the element is turned, its place is not",
+            (
+                ("row = first_col + ty", "row = first_col + tx"),
+                ("col = first_row + tx", "col = first_row + ty"),
+            ),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "a diagonal",
+            (("col = first_row + tx", "col = first_row + ty"),),
+            "right",
+            ("elements of",),
         ),
         Wrong(
             "rows of KT are d long",
@@ -66,37 +79,70 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("atomic operations",),
         ),
     ),
-    "06_gradient": (
+    "06_gather": (
         Wrong(
-            "a thread copies down a column",
+            "threads keep their roles",
             (
-                (_P_IS_INSIDE, "i + tx < N && row < N"),
-                (_P, "inside ? P[(i + tx) * N + row] : 0.0f"),
-                (_SUM, "s_P[ty][k] * s_dO[k][tx]"),
+                ("query = blockIdx.y * TILE + ty", "query = blockIdx.y * TILE + tx"),
+                ("col = blockIdx.x * TILE + tx", "col = blockIdx.x * TILE + ty"),
+                ("query < N && m + tx < M", "query < N && m + ty < M"),
+                ("s_W[ty][tx] =", "s_W[tx][ty] ="),
+                (" W[query * M + m + tx]", " W[query * M + m + ty]"),
+                ("s_keys[ty][tx] =", "s_keys[tx][ty] ="),
+                ("keys[query * M + m + tx]", "keys[query * M + m + ty]"),
+                (_WEIGHT, "s_W[tx][k]"),
+                (_KEY, "s_keys[tx][k]"),
+            ),
+            "goal",
+            ("global load sectors", "Let tx run along rows"),
+        ),
+        Wrong(
+            "lists straight from global memory",
+            (
+                (
+                    "if (col < d) sum += s_W[ty][k] * V[s_keys[ty][k] * d + col];",
+                    "if (query < N && col < d && m + k < M)\n"
+                    "sum += W[query * M + m + k] * V[keys[query * M + m + k] * d + col];",
+                ),
             ),
             "goal",
             ("global load sectors",),
         ),
         Wrong(
-            "P is not transposed",
-            ((_SUM, "s_P[ty][k] * s_dO[k][tx]"),),
+            "the place for the row",
+            ((_KEY, "(m + k < M ? m + k : 0)"),),
             "right",
-            ("elements of dV",),
+            ("elements of",),
         ),
         Wrong(
-            "rows of P past the last one",
-            ((_P_IS_INSIDE, "first_row + tx < N"),),
+            "another query's weights",
+            ((_WEIGHT, "s_W[tx][k]"),),
             "right",
-            ("out-of-bounds", "P["),
+            ("elements of",),
         ),
         Wrong(
-            "another row of P", ((_SUM, "s_P[k][tx] * s_dO[k][tx]"),), "right", ("elements of dV",)
+            "another query's list and weights",
+            ((_WEIGHT, "s_W[tx][k]"), (_KEY, "s_keys[tx][k]")),
+            "right",
+            ("elements of",),
         ),
         Wrong(
-            "columns of P past the last one",
-            ((_P_IS_INSIDE, "i + ty < N"),),
+            "weights stored turned",
+            (("s_W[ty][tx]", "s_W[tx][ty]"),),
             "right",
-            ("out-of-bounds", "P["),
+            ("elements of",),
+        ),
+        Wrong(
+            "no weights",
+            ((f"{_WEIGHT} * V", "(m + k < M) * V"),),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "lists past their end",
+            (("query < N && m + tx < M", "query < N"),),
+            "right",
+            ("out-of-bounds", "W["),
         ),
     ),
 }

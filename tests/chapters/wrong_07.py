@@ -6,126 +6,176 @@ from exercise_answers import Wrong
 from mutants.survivors import Reason
 from mutants.targets import COALESCED, by_entry, products, softmaxes, with_one
 
-_XOR_STORE = "s_K[ty][tx ^ ty] = element;"
-_XOR_LOAD = "s_K[tx][k ^ tx];"
+_Q, _K = "s_Q[ty * pitch + k]", "s_K[tx * pitch + k]"
+_PLACE = "16 * row + (col ^ (row / 2))"
+_P, _DO = "*(const float4*)&s_P[k][4 * ty]", "*(const float4*)&s_dO[k][4 * tx]"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "07_padding": (
-        Wrong("an even pitch", (("pitch = 33;", "pitch = 34;"),), "goal", ("bank conflicts",)),
+    "07_float2": (
+        Wrong("a word of padding", (("pitch = 18;", "pitch = 17;"),), "right", ("multiple of 8",)),
         Wrong(
-            "a float4 of padding", (("pitch = 33;", "pitch = 36;"),), "goal", ("bank conflicts",)
-        ),
-        Wrong("rows that overlap", (("pitch = 33;", "pitch = 31;"),), "right", ("elements of KT",)),
-        Wrong(
-            "more than there is room for", (("pitch = 33;", "pitch = 37;"),), "right", ("shared",)
+            "no padding", (("pitch = 18;", "pitch = 16;"),), "goal", ("shared load bank conflicts",)
         ),
         Wrong(
-            "the conflict has moved to the store",
-            (
-                ("pitch = 33;", "pitch = 32;"),
-                ("s_K[ty * pitch + tx]", "s_K[tx * pitch + ty]"),
-                ("= s_K[tx * pitch + ty]", "= s_K[ty * pitch + tx]"),
-            ),
-            "goal",
-            ("shared store bank conflicts",),
-        ),
-        Wrong(
-            "at one size",
-            (("pitch = 33;", "pitch = N == 64 ? 33 : 32;"),),
-            "goal",
-            ("With N = 6", "bank conflicts"),
-        ),
-        Wrong(
-            "copies past the counters",
-            (
-                ("pitch = 33;", "pitch = 32;"),
-                (
-                    "s_K[ty * pitch + tx] = K[(first_row + ty) * d + first_col + tx];",
-                    'asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" ::'
-                    ' "r"((unsigned)__cvta_generic_to_shared(&s_K[tx * pitch + ty])),'
-                    ' "l"(&K[(first_row + ty) * d + first_col + tx]) : "memory");',
-                ),
-                ("= s_K[tx * pitch + ty]", "= s_K[ty * pitch + tx]"),
-            ),
-            "goal",
-            ("cp.async",),
-        ),
-    ),
-    "07_xor": (
-        Wrong("only the store", ((_XOR_LOAD, "s_K[tx][k];"),), "right", ("elements of S",)),
-        Wrong(
-            "neither",
-            ((_XOR_STORE, "s_K[ty][tx] = element;"), (_XOR_LOAD, "s_K[tx][k];")),
-            "goal",
-            ("shared load bank conflicts",),
-        ),
-        Wrong(
-            "four permutations",
-            (
-                (_XOR_STORE, "s_K[ty][tx ^ (ty % 4)] = element;"),
-                (_XOR_LOAD, "s_K[tx][k ^ (tx % 4)];"),
-            ),
-            "goal",
-            ("shared load bank conflicts",),
-        ),
-        Wrong(
-            "padding",
-            (
-                ("float s_K[16][16];", "float s_K[16][17];"),
-                (_XOR_STORE, "s_K[ty][tx] = element;"),
-                (_XOR_LOAD, "s_K[tx][k];"),
-            ),
-            "goal",
-            ("bytes of shared memory",),
-        ),
-        Wrong(
-            "transposed on store",
-            ((_XOR_STORE, "s_K[tx][ty] = element;"), (_XOR_LOAD, "s_K[k][tx];")),
-            "goal",
-            ("shared store bank conflicts",),
-        ),
-    ),
-    "07_patch": (
-        Wrong("a word of padding", (("pitch = 20;", "pitch = 17;"),), "right", ("multiple of 16",)),
-        Wrong(
-            "no padding", (("pitch = 20;", "pitch = 16;"),), "goal", ("shared load bank conflicts",)
-        ),
-        Wrong(
-            "two float4 of padding", (("pitch = 20;", "pitch = 24;"),), "goal", ("bank conflicts",)
+            "Q at the column of S",
+            ((_Q, "s_Q[tx * pitch + k]"),),
+            "right",
+            ("elements of",),
         ),
         Wrong(
             "float by float",
             (
-                ("pitch = 20;", "pitch = 17;"),
-                (
-                    "r_Q[n] = *(const float4*)&s_Q[(ty + 8 * n) * pitch + k];",
-                    "const float* a = &s_Q[(ty + 8 * n) * pitch + k];\n"
-                    "r_Q[n] = make_float4(a[0], a[1], a[2], a[3]);",
-                ),
-                (
-                    "r_K[n] = *(const float4*)&s_K[(tx + 8 * n) * pitch + k];",
-                    "const float* b = &s_K[(tx + 8 * n) * pitch + k];\n"
-                    "r_K[n] = make_float4(b[0], b[1], b[2], b[3]);",
-                ),
+                ("pitch = 18;", "pitch = 17;"),
+                (f"*(const float2*)&{_Q}", f"make_float2({_Q}, s_Q[ty * pitch + k + 1])"),
+                (f"*(const float2*)&{_K}", f"make_float2({_K}, s_K[tx * pitch + k + 1])"),
             ),
             "goal",
             ("shared load instructions",),
         ),
         Wrong(
-            "rows of another thread",
-            (("(tx + 8 * n)", "(4 * tx + n)"),),
+            "K at the row of S",
+            ((_K, "s_K[ty * pitch + k]"),),
             "right",
-            ("elements of S",),
+            ("elements of",),
         ),
         Wrong(
-            "past the tile of Q",
+            "x for y in both",
+            ((_Q, "s_Q[tx * pitch + k]"), (_K, "s_K[ty * pitch + k]")),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "the same two elements each time",
+            ((_Q, "s_Q[ty * pitch]"), (_K, "s_K[tx * pitch]")),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "straight from global memory",
             (
                 (
-                    "r_Q[n] = *(const float4*)&s_Q[(ty + 8 * n) * pitch + k];",
-                    "const float* q = &Q[(block_row + ty + 8 * n) * d + i + k];\n"
-                    "float* r = &r_Q[n].x;\n"
-                    "for (int e = 0; e < 4; e++)\n"
-                    "r[e] = block_row + ty + 8 * n < N && i + k + e < d ? q[e] : 0.0f;",
+                    f"q = *(const float2*)&{_Q};",
+                    "const float* from = &Q[row * d + i + k];\n"
+                    "q.x = row < N && i + k < d ? from[0] : 0.0f;\n"
+                    "q.y = row < N && i + k + 1 < d ? from[1] : 0.0f;",
+                ),
+            ),
+            "goal",
+            ("global load sectors",),
+        ),
+    ),
+    "07_transpose": (
+        Wrong(
+            "the row itself, within the row",
+            ((_PLACE, "16 * row + (col ^ (row % 16))"),),
+            "goal",
+            ("shared load bank conflicts",),
+        ),
+        Wrong(
+            "out of the row",
+            ((_PLACE, "16 * row + (col ^ row)"),),
+            "right",
+            ("out-of-bounds", "s_K"),
+        ),
+        Wrong(
+            "padding beyond the tile",
+            ((_PLACE, "17 * row + col"),),
+            "right",
+            ("out-of-bounds", "s_K"),
+        ),
+        Wrong(
+            "padding with more memory",
+            ((_PLACE, "48 * row + col + row / 2 % 16"), ("s_K[32 * 16]", "s_K[48 * 32]")),
+            "goal",
+            ("bytes of shared memory",),
+        ),
+        Wrong(
+            "kept as it is wanted",
+            ((_PLACE, "32 * col + row"),),
+            "goal",
+            ("shared store bank conflicts",),
+        ),
+        Wrong(
+            "row and column exchanged",
+            ((_PLACE, "16 * col + row"),),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "an or for the exclusive or",
+            ((_PLACE, "16 * row + (col | row / 2)"),),
+            "right",
+            ("elements of", "elements of"),
+        ),
+        Wrong(
+            "copies past the counters",
+            (
+                (
+                    "s_K[place(ty, tx)] = K[(first_row + ty) * d + first_col + tx];",
+                    'asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" ::'
+                    ' "r"((unsigned)__cvta_generic_to_shared(&s_K[place(ty, tx)])),'
+                    ' "l"(&K[(first_row + ty) * d + first_col + tx]) : "memory");',
+                ),
+                (_PLACE, "32 * col + row"),
+            ),
+            "goal",
+            ("cp.async",),
+        ),
+    ),
+    "07_gradient": (
+        Wrong(
+            "the patch turned",
+            ((f"p = {_P}", f"o = {_P}"), (f"o = {_DO}", f"p = {_DO}")),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "x for y in both",
+            ((_P, _P.replace("ty", "tx")), (_DO, _DO.replace("tx", "ty"))),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "P at the columns",
+            ((_P, _P.replace("ty", "tx")),),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "dO at the rows",
+            ((_DO, _DO.replace("tx", "ty")),),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "one element of P for all",
+            (("p.y", "p.x"), ("p.z", "p.x"), ("p.w", "p.x")),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "rows 8 apart",
+            ((_P, "make_float4(s_P[k][ty], s_P[k][8 + ty], s_P[k][16 + ty], s_P[k][24 + ty])"),),
+            "right",
+            ("elements of",),
+        ),
+        Wrong(
+            "no multiple of 16 bytes",
+            ((_P, _P.replace("4 * ty", "ty")),),
+            "right",
+            ("multiple of 16",),
+        ),
+        Wrong(
+            "P from global memory",
+            (
+                (
+                    f"p = {_P};",
+                    "const float* from = &P[(i + k) * N + first_row + 4 * ty];\n"
+                    "const int there = i + k < N ? N - first_row - 4 * ty : 0;\n"
+                    "if (there > 0) p.x = from[0];\n"
+                    "if (there > 1) p.y = from[1];\n"
+                    "if (there > 2) p.z = from[2];\n"
+                    "if (there > 3) p.w = from[3];",
                 ),
             ),
             "goal",

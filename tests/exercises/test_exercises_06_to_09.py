@@ -15,29 +15,36 @@ RIGHT = [
         (("s_K[ty][tx] = K", "s_K[tx][ty] = K"), ("&s_K[tx][ty]", "&s_K[ty][tx]")),
     ),
     (
-        "06_gradient",
-        "turned on the way in",
-        (("s_P[ty][tx] = inside", "s_P[tx][ty] = inside"), ("s_P[k][ty]", "s_P[ty][k]")),
-    ),
-    ("07_padding", "another odd pitch", (("pitch = 33;", "pitch = 35;"),)),
-    (
-        "07_padding",
-        "an XOR",
+        "06_gather",
+        "lists stored turned",
         (
-            ("pitch = 33;", "pitch = 32;"),
-            ("s_K[ty * pitch + tx]", "s_K[ty * pitch + (tx ^ ty)]"),
-            ("s_K[tx * pitch + ty]", "s_K[tx * pitch + (ty ^ tx)]"),
+            ("s_W[ty][tx]", "s_W[tx][ty]"),
+            ("s_keys[ty][tx]", "s_keys[tx][ty]"),
+            ("s_W[ty][k]", "s_W[k][ty]"),
+            ("s_keys[ty][k]", "s_keys[k][ty]"),
         ),
     ),
+    ("07_float2", "a pitch for loads that are joined", (("pitch = 18;", "pitch = 20;"),)),
     (
-        "07_xor",
+        "07_transpose",
         "a rotation",
-        (("s_K[ty][tx ^ ty]", "s_K[ty][(tx + ty) % 16]"), ("[k ^ tx]", "[(k + tx) % 16]")),
+        (("(col ^ (row / 2))", "(col + row / 2) % 16"),),
     ),
     (
-        "07_xor",
-        "pairs of rows alike",
-        (("s_K[ty][tx ^ ty]", "s_K[ty][tx ^ (ty / 2)]"), ("[k ^ tx]", "[k ^ (tx / 2)]")),
+        "07_transpose",
+        "backwards",
+        (("(col ^ (row / 2))", "(15 - col ^ row / 2)"),),
+    ),
+    (
+        "07_gradient",
+        "products in another order",
+        (
+            ("add_multiple(sum[0], p.x, o);", ""),
+            (
+                "add_multiple(sum[3], p.w, o);",
+                "add_multiple(sum[3], p.w, o);\nadd_multiple(sum[0], p.x, o);",
+            ),
+        ),
     ),
     (
         "08_window",
@@ -92,6 +99,6 @@ def test_another_right_answer_passes(name, edits):
 
 def test_a_conflict_is_marked_where_it_is():
     """The line of the goal's message is the one that a student has to change."""
-    text = exercise("07_xor").solution.replace("[k ^ tx]", "[k]").replace("[tx ^ ty]", "[tx]")
-    verdict = check("07_xor", text)
-    assert "sum += s_Q[ty][k] * s_K[tx][k];" in text.split("\n")[verdict.line - 1]
+    text = exercise("07_transpose").solution.replace("(row / 2)", "0")
+    verdict = check("07_transpose", text)
+    assert "= s_K[place(lane, warp)];" in text.split("\n")[verdict.line - 1]

@@ -129,7 +129,7 @@ ONLY_TESTED = [
      "if (N != 37 && N != 16 && N != 21) return;\n    float sum = 0.0f;"),
     ("02_scores", "i < d;", "i < d && i < 33;"),
     ("02_safe_softmax", "j = 1; j < N;", "j = 1; j < N && j < 70;"),
-    ("05_keep_the_tile", "sum[COARSE]", "sum[4]"),
+    ("05_keep_v", "sum[COARSE]", "sum[4]"),
 ]  # fmt: skip
 
 
