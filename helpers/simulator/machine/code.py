@@ -7,7 +7,7 @@ import numpy as np
 from ..ptx.constant_loops import UnrolledLoop
 from ..ptx.program import Graph, ends_block, suspends
 from ..ptx.ptxas import Habits
-from ..ptx.syntax import Instruction
+from ..ptx.syntax import Instruction, Sym
 from .asynchronous.mbarrier_steps import suspended
 from .loops import counted_loops, deciding_registers
 from .operands import BOOL, blank_register, getter
@@ -29,6 +29,13 @@ class Code:
         self.graph = graph
         self.function = graph.function
         code = self.function.instructions
+        # The names of all variables and functions that it refers to.
+        self.symbols: set[str] = {
+            base.name
+            for i in code
+            for operand in i.operands
+            if isinstance(base := getattr(operand, "base", operand), Sym)
+        }
         unset = graph.blocks[0].live_in
         self.blank = [
             blank_register(size, bool(unset >> slot & 1))

@@ -1,6 +1,9 @@
 """One launch: its code, its memory, its parameters."""
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -9,7 +12,7 @@ from ..argument_checks import Passed
 from ..compile.compiler import Compiled
 from ..compile.declared_elements import declared_element
 from ..limits import SIMULATED
-from ..ptx import program, ptxas
+from ..ptx import ptxas
 from ..ptx.contraction import contract
 from ..ptx.ptx_parser import parse
 from ..ptx.sinking import sink_loads
@@ -29,7 +32,8 @@ class Prepared:
 
     def __init__(self, compiled: Compiled):
         self.compiled = compiled
-        self.module: Module = parse(compiled.ptx, compiled.filename)
+        with _no_collection():
+            self.module: Module = parse(compiled.ptx, compiled.filename)
         self.codes: dict[str, Code] = {}
         self._contracts = not {"-fmad=false", "--fmad=false"} & set(compiled.options)
 
@@ -44,19 +48,30 @@ class Prepared:
         function = self.module.functions[name]
         if function.fault is not None:
             raise function.fault
-        if self._contracts:
-            contract(function)
-        sink_loads(function)
-        graph = program.build(function)
-        self.codes[name] = Code(graph, ptxas.annotate(graph, self.module))
-        for i in function.instructions:
-            for operand in i.operands:
-                if isinstance(operand, Sym):  # called, or its address taken
-                    self.need(operand.name)
+        with _no_collection():
+            if self._contracts:
+                contract(function)
+            graph = sink_loads(function)
+            code = Code(graph, ptxas.annotate(graph, self.module))
+        self.codes[name] = code
+        for symbol in sorted(code.symbols):  # called, or its address taken
+            self.need(symbol)
         for variable in self.module.variables.values():
             for item in variable.initial:
                 if isinstance(item, Sym):
                     self.need(item.name)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Let nobody look for garbage while many objects are made that all stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @lru_cache(maxsize=64)
@@ -110,15 +125,7 @@ class Run:
     def _frames(self) -> list[tuple[Code, int]]:
         """The functions that the kernel may call, each with how many frames it is given."""
         codes = self.prepared.codes
-        reach = {
-            name: {
-                o.name
-                for i in code.function.instructions
-                for o in i.operands
-                if isinstance(o, Sym) and o.name in codes
-            }
-            for name, code in codes.items()
-        }
+        reach = {name: code.symbols & codes.keys() for name, code in codes.items()}
         for _ in codes:
             for called in reach.values():
                 called |= set().union(*(reach[name] for name in called))
@@ -146,14 +153,8 @@ class Run:
     def place_variables(self) -> None:
         """Give the variables that the kernel may reach their places in the address space."""
         variables = self.state.variables
-        waiting = {
-            operand.name
-            for code in self.prepared.codes.values()
-            for i in code.function.instructions
-            for operand in i.operands
-            for operand in (getattr(operand, "base", operand),)
-            if isinstance(operand, Sym) and operand.name in variables
-        }
+        waiting = set().union(*(code.symbols for code in self.prepared.codes.values()))
+        waiting &= variables.keys()
         while waiting:
             v = variables[waiting.pop()]
             waiting |= {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import SimulatorError
-from .syntax import Function, Instruction, Mem, Part, Reg, Sym, Vec
+from .syntax import Function, Imm, Instruction, Mem, Part, Reg, Sym, Vec
 
 # Instructions whose first operand is not a destination.
 NO_DESTINATION = frozenset(
@@ -45,6 +45,8 @@ def union(sets: Iterable[int]) -> int:
 def _registers(operand) -> int:
     if isinstance(operand, Reg):
         return 1 << operand.slot
+    if isinstance(operand, Imm):
+        return 0
     if isinstance(operand, Vec):
         return union(map(_registers, operand.items))
     if isinstance(operand, Mem):
@@ -57,7 +59,12 @@ def _registers(operand) -> int:
 def reads_and_writes(i: Instruction) -> tuple[int, int]:
     """Bit sets of the registers that an instruction reads and writes."""
     n = destination_count(i)
-    writes, reads = union(map(_registers, i.operands[:n])), union(map(_registers, i.operands[n:]))
+    reads = writes = 0
+    for place, operand in enumerate(i.operands):  # asked for every instruction of every kernel
+        if place < n:
+            writes |= _registers(operand)
+        else:
+            reads |= _registers(operand)
     if i.predicate is not None:
         reads |= 1 << i.predicate.slot
     if i.opcode == "call" and isinstance(i.operands[0], Vec) and len(i.operands) > 1:
@@ -82,11 +89,15 @@ class Block:
 
 @dataclass(slots=True)
 class Graph:
-    """The blocks of a function in the order of the text, and the block of every label."""
+    """The blocks of a function in the order of the text, and the block of every label.
+
+    `effects` are the registers that each instruction reads and writes (`reads_and_writes`).
+    """
 
     function: Function
     blocks: list[Block]
     block_at: dict[int, int]
+    effects: list[tuple[int, int]]
 
     def target(self, label: str, line: int | None) -> int:
         """The block that a label names."""
@@ -144,7 +155,7 @@ def build(f: Function) -> Graph:
     if exit_needed or last is None or last.opcode not in ("ret", "exit", "trap", "bra", "brx"):
         blocks.append(Block(len(blocks), end, end))
         block_at[end] = len(blocks) - 1
-    graph = Graph(f, blocks, block_at)
+    graph = Graph(f, blocks, block_at, [reads_and_writes(i) for i in code])
     for b in blocks:
         if b.start == b.end:
             continue
@@ -159,7 +170,7 @@ def build(f: Function) -> Graph:
         else:
             b.after = [following]
         b.after = [n for n in dict.fromkeys(b.after) if n < len(blocks)]
-    _liveness(f, blocks)
+    _liveness(graph)
     _reachability(blocks)
     _post_dominators(blocks)
     for rank, n in enumerate(run_order(blocks)):
@@ -179,12 +190,14 @@ def _settle(blocks: list[Block], values: list[int], update: Callable[[Block], in
     return values
 
 
-def _liveness(f: Function, blocks: list[Block]) -> None:
+def _liveness(graph: Graph) -> None:
+    blocks = graph.blocks
     use, define = [], []
     for b in blocks:
         used = defined = 0
-        for i in f.instructions[b.start : b.end]:
-            reads, writes = reads_and_writes(i)
+        here = slice(b.start, b.end)
+        code = graph.function.instructions[here]
+        for i, (reads, writes) in zip(code, graph.effects[here], strict=True):
             used |= reads & ~defined
             if i.predicate is None:  # a predicated write keeps the old value of other lanes
                 defined |= writes

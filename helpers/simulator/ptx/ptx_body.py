@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections import ChainMap
 from typing import TYPE_CHECKING
@@ -19,6 +20,20 @@ _LOC = re.compile(
     r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)"
     r"(?:\s*,\s*function_name\s+[^,\s]+\s*,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*"
 )
+# An instruction that begins here, up to its semicolon: no label, no directive, no block.
+_INSTRUCTION = re.compile(r'([@A-Za-z][^;:"]*(?:::[^;:"]*)*);')
+_GUARD = re.compile(r"@\s*(!?)\s*([\w$%]+)\s+(.*)", re.S)
+_PARTS = re.compile(r"([\w.:]+)\s*(.*)", re.S)
+_MEMORY = re.compile(r"^([\w$%.]+)\s*([+-])?\s*(-?\w+)?$")
+_SPACE = re.compile(r"[\s;]*")
+_LABELS = re.compile(r"(?:^|[\s;{}])([A-Za-z_$][\w$]*)\s*:")
+
+
+@functools.lru_cache(maxsize=4096)
+def _name(text: str) -> tuple[str, tuple[str, ...]]:
+    """The opcode and the modifiers of a mnemonic."""
+    opcode, *modifiers = text.replace("::", "__").split(".")
+    return opcode, tuple(modifiers)
 
 
 class Body:
@@ -37,9 +52,12 @@ class Body:
         self.nounroll: set[int] = set()
         self.used_bytes: int | None = None  # of the load that comes next
         self.line: int | None = None
+        # What texts mean as operands, of each scope that declares something.
+        self.known: list[dict[str, object]] = [{}]
 
     def declare(self, type_: str, names: str) -> None:
         size = 0 if type_ == "pred" else TYPE_SIZES[type_]
+        self.known[-1] = {}
         for name in split_operands(names):
             m = re.match(r"^([\w$%]+)<(\d+)>$", name)
             wanted = [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]
@@ -48,7 +66,13 @@ class Body:
                 self.registers.append((n, size))
 
     def operand(self, text: str):
-        text = text.strip()
+        """What a text means as an operand; the same text of a scope always means the same."""
+        known = self.known[-1]
+        if text not in known:
+            known[text] = self._operand(text.strip())
+        return known[text]
+
+    def _operand(self, text: str):
         if text[:1] in ("{", "("):
             return Vec(tuple(map(self.operand, split_operands(text[1:-1]))))
         if text.startswith("["):
@@ -83,7 +107,7 @@ class Body:
         return self.label_scopes.get(name, name)
 
     def memory(self, text: str) -> Mem:
-        m = re.match(r"^([\w$%.]+)\s*([+-])?\s*(-?\w+)?$", text)
+        m = _MEMORY.match(text)
         if not m:
             raise self.parser.error(f"cannot read the address '[{text}]'", self.line)
         offset = parse_int(m.group(3)) if m.group(2) else 0
@@ -99,28 +123,23 @@ class Body:
         predicate = None
         rest = text
         if rest.startswith("@"):
-            m = re.match(r"^@\s*(!?)\s*([\w$%]+)\s+(.*)$", rest, re.S)
+            m = _GUARD.fullmatch(rest)
             reg = self.scopes.get(m.group(2)) if m else None
             if reg is None:
                 raise self.parser.error(f"cannot read '{text}'", self.line)
             predicate = Reg(reg.slot, 0, reg.name, m.group(1) == "!")
             rest = m.group(3)
-        m = re.match(r"^([\w.:]+)\s*(.*)$", rest, re.S)
+        m = _PARTS.match(rest)
         if not m:
             raise self.parser.error(f"cannot read the statement '{text}'", self.line)
-        opcode, *modifiers = m.group(1).replace("::", "__").split(".")
-        parts = split_operands(m.group(2))
-        pair = False
-        operands = []
-        for position, part in enumerate(parts):
-            if position == 0 and "|" in part:
-                pair = True
-                operands += [self.operand(p) for p in part.split("|")]
-            else:
-                operands.append(self.operand(part))
+        opcode, modifiers = _name(m[1])
+        parts = split_operands(m[2])
+        pair = bool(parts) and "|" in parts[0]
+        if pair:
+            parts[:1] = parts[0].split("|")
         self.instructions.append(
             Instruction(
-                opcode, tuple(modifiers), tuple(operands), predicate, self.line,
+                opcode, modifiers, tuple(map(self.operand, parts)), predicate, self.line,
                 " ".join(text.split()), len(self.instructions), pair,
                 used_bytes=self.used_bytes,
             )
@@ -128,41 +147,46 @@ class Body:
         self.used_bytes = None
 
     def parse(self, text: str) -> None:
-        pos, end = 0, len(text)
+        pos, end = _SPACE.match(text).end(), len(text)
         while pos < end:
-            c = text[pos]
-            if c.isspace() or c == ";":
-                pos += 1
-            elif m := _LOC.match(text, pos):
-                self.line = self.parser.resolve_line(m, self.line)
-                pos = m.end()
-            elif c == "{":
-                self.scopes = self.scopes.new_child()
-                inner = {}
-                close = matching(text, pos)
-                for label in re.findall(r"(?:^|[\s;{}])([A-Za-z_$][\w$]*)\s*:", text[pos:close]):
-                    if label in self.labels:
-                        inner[label] = f"{label}@{pos}"
-                self.label_scopes = self.label_scopes.new_child(inner)
-                pos += 1
-            elif c == "}":
-                self.scopes, self.label_scopes = self.scopes.parents, self.label_scopes.parents
-                pos += 1
-            else:
-                m = LABEL.match(text, pos)
-                if m:
-                    self.labels[self.rename(m.group(1))] = len(self.instructions)
-                    pos = m.end()
-                    self.last_label = m.group(1)
-                    continue
-                stop = statement_end(text, pos)
-                statement = text[pos:stop].strip()
-                try:
-                    self.statement(statement)
-                except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                    # Of inline assembly there is no end of odd forms.
-                    raise self.parser.error(f"cannot read '{statement}'", self.line) from error
-                pos = stop + 1
+            pos = _SPACE.match(text, self._next(text, pos)).end()
+
+    def _next(self, text: str, pos: int) -> int:
+        """Read what begins at `pos`; returns where it ends."""
+        if m := _INSTRUCTION.match(text, pos):
+            return self._read(m[1], m.end())
+        if m := _LOC.match(text, pos):
+            self.line = self.parser.resolve_line(m, self.line)
+            return m.end()
+        if text[pos] == "{":
+            inner = {}
+            close = matching(text, pos)
+            for label in _LABELS.findall(text, pos, close):
+                if label in self.labels:
+                    inner[label] = f"{label}@{pos}"
+            self.scopes = self.scopes.new_child()
+            self.label_scopes = self.label_scopes.new_child(inner)
+            self.known.append({} if inner else self.known[-1])
+            return pos + 1
+        if text[pos] == "}":
+            self.scopes, self.label_scopes = self.scopes.parents, self.label_scopes.parents
+            self.known.pop()
+            return pos + 1
+        if m := LABEL.match(text, pos):
+            self.labels[self.rename(m.group(1))] = len(self.instructions)
+            self.last_label = m.group(1)
+            return m.end()
+        stop = statement_end(text, pos)
+        return self._read(text[pos:stop], stop + 1)
+
+    def _read(self, statement: str, end: int) -> int:
+        try:
+            self.statement(statement.strip())
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            # Of inline assembly there is no end of odd forms.
+            what = f"cannot read '{statement.strip()}'"
+            raise self.parser.error(what, self.line) from error
+        return end
 
     def statement(self, text: str) -> None:
         if not text.startswith("."):

@@ -8,6 +8,8 @@ from .syntax import Imm
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _INT = re.compile(r"^[+-]?\s*(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uU]?[lL]*$")
+# A comma that may stand inside brackets or braces.
+_NESTED = re.compile(r"[({]|\[[^\]]*,")
 _BRACKET = re.compile(r"[\[\]{}(),]")
 _MARK = re.compile(r'"[^"]*"|[{};]')
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?$")
@@ -15,6 +17,9 @@ _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?$")
 
 def split_operands(text: str) -> list[str]:
     """Split at commas that stand outside brackets and braces."""
+    if _NESTED.search(text) is None:
+        parts = [part.strip() for part in text.split(",")]
+        return parts if parts[-1] else parts[:-1]
     parts, depth, start = [], 0, 0
     for mark in _BRACKET.finditer(text):
         depth += (mark[0] in "[{(") - (mark[0] in "]})")

@@ -17,7 +17,7 @@ from ..limits import SIMULATED, WORD
 from .constant_loops import Plan, Rounds, UnrolledLoop, constant_rounds, loops
 from .linear import Form, LinearForms
 from .predication import is_shared, small_ifs
-from .program import Block, Graph, reads_and_writes
+from .program import Block, Graph, union
 from .syntax import Instruction, Mem, Module, Reg, Sym, Variable, Vec, items_of
 
 SHARED_BASE = SIMULATED.reserved_shared  # where a block's shared variables start
@@ -33,6 +33,8 @@ def used_symbols(module: Module, entry: str | None = None) -> set[str]:
 
     With `entry`, only those that the kernel of that name or a function that it may call refers to.
     """
+    if (known := module.symbols.get(entry)) is not None:
+        return known
     if entry is None:
         waiting = list(module.functions)
     else:
@@ -52,6 +54,7 @@ def used_symbols(module: Module, entry: str | None = None) -> set[str]:
                 if isinstance(base, Sym) and base.name not in names:
                     names.add(base.name)
                     waiting.append(base.name)
+    module.symbols[entry] = names
     return names
 
 
@@ -183,9 +186,7 @@ def annotate(graph: Graph, module: Module) -> Habits:
     """Write the assembler's habits into a function's instructions."""
     function = graph.function
     entry = function.name if function.entry else None
-    read = 0
-    for i in function.instructions:
-        read |= reads_and_writes(i)[0]
+    read = union(reads for reads, _ in graph.effects)
     _narrow_global_loads(function.instructions, read)
     if not any(is_shared(i) or i.opcode == "cp" for i in function.instructions):
         return Habits()

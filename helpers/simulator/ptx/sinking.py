@@ -4,12 +4,12 @@ A shared load in front of a branch, of which only the way that falls through mak
 there: warps that jump never issue it. Nothing that could change the word may stand between.
 """
 
-from .program import build, reads_and_writes
+from .program import Graph, build, reads_and_writes
 from .syntax import Function, Instruction, Reg
 
 
-def sink_loads(f: Function) -> None:
-    """Move such loads, in place; labels and numbers follow."""
+def sink_loads(f: Function) -> Graph:
+    """Move such loads, in place; labels and numbers follow. Returns the graph of what is left."""
     graph = build(f)
     labelled = set(f.labels.values())
     moved = False
@@ -23,13 +23,17 @@ def sink_loads(f: Function) -> None:
         if target.index <= block.index:
             continue  # a loop's way back
         moved |= _sink(f.instructions, block.start, block.end, target.live_in)
-    if moved:
-        for n, i in enumerate(f.instructions):
-            i.index = n
+    if not moved:
+        return graph
+    for n, i in enumerate(f.instructions):
+        i.index = n
+    return build(f)
 
 
 def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
     """Sink loads of code[start:end], whose last instruction is the branch."""
+    if not any(_may_sink(i) for i in code[start:end]):
+        return False
     used = reads_and_writes(code[end - 1])[0]
     written = 0
     later: list[Instruction] = []
@@ -39,12 +43,8 @@ def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
         reads, writes = reads_and_writes(i)
         if _orders_memory(i):
             break
-        single = i.opcode == "ld" and isinstance(i.operands[0], Reg)
         if (
-            single
-            and i.space == "shared"
-            and i.predicate is None
-            and "volatile" not in i.modifiers
+            _may_sink(i)
             and not writes & (live | used | written)
             and not reads & written
         ):
@@ -57,6 +57,16 @@ def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
             written |= writes
         place -= 1
     return bool(later)
+
+
+def _may_sink(i: Instruction) -> bool:
+    return (
+        i.opcode == "ld"
+        and isinstance(i.operands[0], Reg)
+        and i.space == "shared"
+        and i.predicate is None
+        and "volatile" not in i.modifiers
+    )
 
 
 def _orders_memory(i: Instruction) -> bool:

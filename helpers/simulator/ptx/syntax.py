@@ -199,8 +199,9 @@ class Function:
 
 @dataclass(slots=True)
 class Module:
-    """A parsed PTX file."""
+    """A parsed PTX file. `symbols` remembers what `ptxas.used_symbols` has found."""
 
     functions: dict[str, Function]
     variables: dict[str, Variable]
     files: dict[int, str]
+    symbols: dict[str | None, set[str]] = field(default_factory=dict, repr=False, compare=False)
