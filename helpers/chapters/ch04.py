@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..exercises.spec import Case, Exercise, Goal
+from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.fp32 import REDUCTION, rows_first, steps
 from ..problem.three_kernels import ThreeKernels
-from .shared import BARRIERS, Arguments, covering, levels, scores_to_normalise, softmax
+from .shared import BARRIERS, Arguments, covering, scores_to_normalise, softmax
 
 RUNGS = (
     ThreeKernels(
@@ -17,9 +17,34 @@ RUNGS = (
 )
 
 
-def _rows(case: Case) -> Arguments:
+def _rows_far_from_zero(case: Case) -> Arguments:
+    N, d = case["N"], case["d"]
+    rng = np.random.default_rng(N)
+    spread, level = rng.uniform(1, 3, (N, 1)), rng.uniform(100, 300, (N, 1))
+    X = (rng.standard_normal((N, d)) * spread + level).astype(np.float32)
+    return {"X": X, "mean": np.zeros(N, np.float32), "variance": np.zeros(N, np.float32),
+            "N": N, "d": d}  # fmt: skip
+
+
+def _mean(X: np.ndarray) -> np.ndarray:
+    return X.mean(axis=1)
+
+
+def _variance(X: np.ndarray) -> np.ndarray:
+    return X.var(axis=1)
+
+
+def _from_first(X: np.ndarray) -> np.ndarray:
+    """The numbers of a row less its first."""
+    return X - X[:, :1]
+
+
+def _scores_with_equals(case: Case) -> Arguments:
+    """Small whole numbers below 0, so that the largest stands in many places."""
     N = case["N"]
-    return {"S": levels(N), "M": np.zeros(N, np.float32), "N": N}
+    S = np.random.default_rng(N).integers(-9, -1, (N, N)).astype(np.float32)
+    S[::3] -= 20
+    return {"S": S, "best": np.zeros(N, np.int32), "N": N}
 
 
 _SHARED_WORK = Goal(
@@ -31,54 +56,242 @@ _SHARED_WORK = Goal(
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
-        name="04_missing_barrier",
-        title="the missing barrier",
+        name="04_rows_in_turn",
+        title="several rows a block",
         task=(
-            "This is the version that is passed around. It has four barriers and needs five: put "
-            "one more `__syncthreads();` on a line of its own, where it belongs."
+            "A block takes `ROWS` neighbouring rows here, one after the other. Say which row it is "
+            "in each turn. Then look for what the chapter's softmax can do without and this one "
+            "cannot: one more `__syncthreads();`, on a line of its own."
         ),
         hints=(
-            "Two lines touch `s_data[0]` one after the other.",
             (
-                "Some threads still read what the tree left in `s_data[0]`, and thread 0 already "
-                "writes. Which two lines are that?"
+                "The blocks before this one have taken `ROWS` rows each. And in the last block, "
+                "who has to know that there is no row left: one thread, or all of them?"
+            ),
+            (
+                "The chapter says why no barrier follows the second tree. Does the reason still "
+                "hold when the next row begins?"
             ),
         ),
         entry="softmax",
-        cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),
-        launch=covering(("BLOCK_SIZE",), ("N", 1)),
+        cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64, "ROWS": 3}),
+        launch=covering(("BLOCK_SIZE",), ("N", "ROWS")),
         arguments=scores_to_normalise,
         results={"P": softmax},
         goals=(BARRIERS, _SHARED_WORK),
         timed={"N": 2048},
+        misconceptions=(
+            Misconception(
+                "The blocks overlap: each begins one row after the block before it, though that "
+                "one takes several rows.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x + r"),),
+            ),
+            Misconception(
+                "All blocks take the same rows, the first ones: which block it is does not come "
+                "into the row's number.",
+                (("blockIdx.x * ROWS + r", "r"),),
+            ),
+            Misconception(
+                "A block takes one row in all of its turns: the turn does not come into the row's "
+                "number.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x"),),
+            ),
+            Misconception(
+                "The rows of a block are its first one, again and again: the turn does not come "
+                "into the row's number.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS"),),
+            ),
+            Misconception(
+                "The last row is left out: the rows end with number N - 1, and that one counts.",
+                (("row >= N", "row >= N - 1"),),
+            ),
+            Misconception(
+                "Block and turn have changed places: the turn is multiplied by ROWS, and the "
+                "block's number is added.",
+                (("blockIdx.x * ROWS + r", "r * ROWS + blockIdx.x"),),
+            ),
+        ),
+        explanation=(
+            "`break` is taken by all threads of the block or by none, so no barrier waits for a "
+            "thread that has left. In the chapter's kernel nothing is written to `s_data` after "
+            "the second tree. Here the next row is: a quick warp puts its maximum of the next row "
+            "into `s_data[0]` while a slow one has yet to read the sum of this row. The barrier "
+            "can stand anywhere between these two lines."
+        ),
     ),
     Exercise(
-        name="04_warp_shuffle",
-        title="the last five levels in registers",
+        name="04_moments",
+        title="mean and variance in one pass",
         task=(
-            "The tree stops at 32 partial maxima, one for each lane of warp 0. Join them without "
-            "shared memory and without barriers."
+            "A layer norm needs the mean of each row and its variance, the mean of $(x - "
+            "\\mathrm{mean})^2$. Both follow from two sums that one pass can collect: of $x - a$ "
+            "and of $(x - a)^2$, for any number $a$. The kernel takes the row's first number for "
+            "it, `shift`. Collect the two sums, and reduce both in one tree."
         ),
         hints=(
             (
-                "`__shfl_down_sync(~0u, m, stride)` gives a lane the `m` of the lane that is "
-                "`stride` further up."
+                "Each thread has two registers in place of one, and two words of shared memory. "
+                "What it adds up is `x[j] - shift` and the square of that."
             ),
-            "With strides of 16, 8, 4, 2 and 1 lane 0 ends with the largest of all.",
+            (
+                "One loop over the strides serves both arrays: the threads that join two words of "
+                "`s_sum` join the same two of `s_squares`. One barrier before each level does for "
+                "both."
+            ),
         ),
-        entry="row_max",
-        cases=({"N": 9}, {"N": 70, "BLOCK_SIZE": 64}),
+        entry="moments",
+        cases=({"N": 5, "d": 150}, {"N": 3, "d": 300, "BLOCK_SIZE": 128}, {"N": 4, "d": 50}),
         launch=covering(("BLOCK_SIZE",), ("N", 1)),
-        arguments=_rows,
-        results={"M": lambda S: S.max(axis=1)},
+        arguments=_rows_far_from_zero,
+        results={"mean": _mean, "variance": _variance},
+        tolerance=5e-6,
+        goals=(_SHARED_WORK, BARRIERS),
+        counted={"N": 5, "d": 150},
+        timed={"N": 2048, "d": 1024},
+        misconceptions=(
+            Misconception(
+                "The square of a thread's sum is taken. Wanted is the sum of the squares.",
+                (
+                    ("local_squares += (x[j] - shift) * (x[j] - shift);", ""),
+                    ("s_squares[tid] = local_squares;", "s_squares[tid] = local_sum * local_sum;"),
+                ),
+            ),
+            Misconception(
+                "The numbers themselves are squared: the shift is not taken off before.",
+                results={
+                    "variance": lambda X: (X**2).mean(axis=1) - _from_first(X).mean(axis=1) ** 2
+                },
+            ),
+            Misconception(
+                "The numbers themselves are added: the shift is not taken off, and then comes on "
+                "top of their mean.",
+                results={"mean": lambda X: X.mean(axis=1) + X[:, 0]},
+            ),
+            Misconception(
+                "The last level of the tree is missing: two partial results are left, and one of "
+                "them is used.",
+                (("stride >= 1", "stride > 1"),),
+            ),
+            Misconception(
+                "The first level of the tree is missing: half of the partial results go into no "
+                "sum.",
+                (("stride = BLOCK_SIZE / 2", "stride = BLOCK_SIZE / 4"),),
+            ),
+            Misconception(
+                "Each thread takes one number: those past the first BLOCK_SIZE of a row are left "
+                "out.",
+                (("j += BLOCK_SIZE", "j += d"),),
+            ),
+            Misconception(
+                "Each thread walks through the row from its own number to the end: the later a "
+                "number stands, the more threads add it.",
+                (("j += BLOCK_SIZE", "j++"),),
+            ),
+            Misconception(
+                "Each thread walks through the whole row, so that every number counts as often as "
+                "the block has threads.",
+                (("int j = tid; j < d; j += BLOCK_SIZE", "int j = 0; j < d; j++"),),
+            ),
+            Misconception(
+                "The tree joins the sums only: of the squares there is the share of one thread.",
+                (("if (tid < stride) s_squares[tid] += s_squares[tid + stride];", ""),),
+            ),
+            Misconception(
+                "The differences are added without their sign: a number below the shift has to "
+                "count against the sum.",
+                (("local_sum += x[j] - shift", "local_sum += fabsf(x[j] - shift)"),),
+            ),
+        ),
+        explanation=(
+            "With $y = x - a$ the mean of $x$ is $a$ plus the mean of $y$, and the variance is the "
+            "mean of $y^2$ less the square of the mean of $y$, whatever $a$ is. With $a = 0$ that "
+            "would be the difference of two large numbers, of which fp32 keeps seven digits; close "
+            "to the mean it is exact enough. One pass is enough because both sums are collected at "
+            "once, and one tree has as many barriers for two sums as for one."
+        ),
+    ),
+    Exercise(
+        name="04_best_key",
+        title="where the largest score stands",
+        task=(
+            "Which key does each query look at most? One warp takes a row, and each lane knows the "
+            "largest score of its share, `m`, and where that stands, `at`. Join the 32 pairs in "
+            "registers, so that lane 0 has the place in the end. Of equal scores the first in the "
+            "row counts."
+        ),
+        hints=(
+            (
+                "Two shuffles in each level: a lane gets the score of another lane, and its place. "
+                "Fetch both before you decide."
+            ),
+            (
+                "With strides of 16, 8, 4, 2 and 1 take over the other lane's pair if its score is "
+                "larger, or if it is equal and stands further ahead in the row."
+            ),
+        ),
+        entry="best_key",
+        cases=({"N": 37}, {"N": 70, "ROWS": 2}, {"N": 9}),
+        launch=covering((32, "ROWS"), ("N", "ROWS")),
+        arguments=_scores_with_equals,
+        results={"best": lambda S: S.argmax(axis=1)},
         goals=(
             Goal(
-                "shared_load_instructions",
-                "The lanes of a warp can read each other's registers: __shfl_down_sync.",
+                "shared_bytes",
+                "The lanes of a warp can read each other's registers: no shared memory is needed.",
+                at_most=0,
+                name="bytes of shared memory a block",
             ),
             BARRIERS,
             _SHARED_WORK,
         ),
+        counted={"N": 37},
         timed={"N": 2048},
+        misconceptions=(
+            Misconception(
+                "Lane 0 stores its own place, whatever other lanes have found. Either the place "
+                "does not follow the score that a lane takes over, or the pairs never come down "
+                "to lane 0.",
+                (("            at = place;\n", ""),),
+            ),
+            Misconception(
+                "A lane takes over the place of another lane and keeps its own score: m and at no "
+                "longer belong together.",
+                (("            m = other;\n", ""),),
+            ),
+            Misconception(
+                "Of equal scores the lower lane's stays, and that one need not be the first in the "
+                "row: lane 1 may have place 33, and lane 2 place 2.",
+                ((" || (other == m && place < at)", ""),),
+            ),
+            Misconception(
+                "Of equal scores the higher lane's is taken, and that one need not be the first in "
+                "the row.",
+                (("other > m || (other == m && place < at)", "other >= m"),),
+            ),
+            Misconception(
+                "Of equal scores the last in the row is taken; the first one counts.",
+                (("place < at", "place > at"),),
+            ),
+            Misconception(
+                "The last level of the tree is missing: lanes 0 and 1 have a result each, and the "
+                "one of lane 0 is stored.",
+                (("stride >= 1;", "stride > 1;"),),
+            ),
+            Misconception(
+                "The first level of the tree is missing: the results of the lanes from 16 on never "
+                "reach lane 0.",
+                (("stride = 16", "stride = 8"),),
+            ),
+            Misconception(
+                "The smallest score is looked for, not the largest.",
+                (("other > m", "other < m"),),
+            ),
+        ),
+        explanation=(
+            "A pair travels as two shuffles, and both come before the decision, since a lane that "
+            "has changed its `m` hands on the new one. `fmaxf` is not enough, as the place has to "
+            "follow the score. The order of the lanes is not the order of the row: with 37 scores "
+            "lane 1 has places 1 and 33. So equal scores are decided by their places."
+        ),
     ),
-)
+)  # fmt: skip

@@ -2,8 +2,8 @@
 
     from helpers.exercises import check     # also loads the %%kernel cell magic
 
-    check("03_edges")                       # my_kernels/03_edges.cu, as %%kernel wrote it
-    check("03_edges", "path/to/answer.cu")  # or a file, or the text of one
+    check("03_window")                       # my_kernels/03_window.cu, as %%kernel wrote it
+    check("03_window", "path/to/answer.cu")  # or a file, or the text of one
 
 A solution is in `kernels/exercises/`; the lines that a student has to write end in `//!` there.
 
@@ -71,7 +71,7 @@ def check(name: str, source=None) -> Verdict:
     Nothing in the answer raises an error: whatever is wrong is in the verdict.
 
     Args:
-        name: the exercise, such as `03_edges`.
+        name: the exercise, such as `03_window`.
         source: text of the answer, or the path of a file; `my_kernels/NAME.cu` if None.
 
     Raises:

@@ -3,7 +3,7 @@
 python -m helpers.exercises.grade DIR [--csv FILE] [--seconds 60] [--jobs 2] [--gpu]
 
 DIR holds a folder for each student, with notebooks (their cells that begin with %%kernel) or .cu
-files named as exercises are; or files alone, such as `ann_03_tiling.ipynb` and `ben_03_edges.cu`.
+files named as exercises are; or files alone, such as `ann_03_tiling.ipynb` and `ben_03_window.cu`.
 What a notebook's other cells hold is never run. Each answer is checked in a process of its own.
 """
 

@@ -57,7 +57,7 @@ def file_name(line: str) -> str:
     """
     name = line.strip().strip("\"'")
     if not name:
-        raise KernelError(f"Name a file behind {MAGIC}, as in {MAGIC} 03_edges.cu.")
+        raise KernelError(f"Name a file behind {MAGIC}, as in {MAGIC} 03_window.cu.")
     if not _NAME.fullmatch(name):
         plain = re.split(r"[\\/\s]", name)[-1]
         plain = plain if _NAME.fullmatch(plain) else "my_kernel.cu"

@@ -91,7 +91,7 @@ class Exercise:
     """A kernel with gaps, and how an answer is checked.
 
     Attributes:
-        name: such as `03_edges`, of chapter 3; the solution is `kernels/exercises/03_edges.cu`.
+        name: such as `03_window`, of chapter 3; the solution is `kernels/exercises/03_window.cu`.
         title: a few words.
         task: one or two sentences.
         hints: a nudge, and then nearly the way, for those who are stuck; shown one by one.

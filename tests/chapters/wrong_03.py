@@ -5,85 +5,114 @@ from __future__ import annotations
 from exercise_answers import Wrong
 from mutants.targets import SQUARES, products
 
+_V, _P = "V[(size_t)(i + j) * d + col]", "P[(size_t)row * N + i + j]"
+_FILL = "s_X[j] = at >= 0 && at < n ? X[at] : 0.0f;"
+
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "03_edges": (
+    "03_rectangle": (
         Wrong(
-            "no guard along d",
-            (("row < N && i + ty < d ?", "row < N ?"),),
+            "V read as K is",
+            ((_V, "V[(size_t)col * d + i + j]"),),
             "right",
-            ("out-of-bounds read", "guard"),
+            ("elements of O",),
         ),
         Wrong(
-            "K's tile the other way round",
-            (("s_K[tx][ty] = col < N", "s_K[ty][tx] = col < N"),),
+            "V stands still",
+            ((_V, "V[(size_t)j * d + col]"),),
             "right",
-            ("S[",),
+            ("elements of O",),
         ),
         Wrong(
-            "nothing in place of the zeros",
+            "one element carried into all places",
             (
-                ("s_Q[tx][ty] = row < N && i + ty < d ? Q[(size_t)row * d + i + ty] : 0.0f;",
-                 "if (row < N && i + ty < d) s_Q[tx][ty] = Q[(size_t)row * d + i + ty];"),
-                ("s_K[tx][ty] = col < N && i + tx < d ? K[(size_t)col * d + i + tx] : 0.0f;",
-                 "if (col < N && i + tx < d) s_K[tx][ty] = K[(size_t)col * d + i + tx];"),
+                (_P, "P[(size_t)row * N + i + ty]"),
+                ("row < N && i + j < N", "row < N && i + ty < N"),
+            ),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "one element each, as with squares",
+            (
+                ("for (int j = ty; j < DEPTH; j += COLS) {", "{ const int j = ty;"),
+                ("for (int j = tx; j < DEPTH; j += ROWS) {", "{ const int j = tx;"),
             ),
             "right",
             ("nothing has written", "s_"),
         ),
         Wrong(
+            "steps exchanged",
+            (("j += COLS", "j += STEP"), ("j += ROWS", "j += COLS"), ("j += STEP", "j += ROWS")),
+            "right",
+            ("NaN",),
+        ),
+        Wrong(
+            "no guard along N",
+            (("row < N && i + j < N ?", "row < N ?"),),
+            "right",
+            ("out-of-bounds read", "guard"),
+        ),
+        Wrong(
+            "places exchanged",
+            (("s_V[j][ty] =", "s_V[ty][j] ="),),
+            "right",
+            ("s_V",),
+        ),
+        Wrong(
             "past the tiles",
-            (("sum += s_Q[tx][k] * s_K[k][ty];",
-              "{ if (row < N && col < N && i + k < d) sum += Q[(size_t)row * d + i + k] *"
-              " K[(size_t)col * d + i + k]; }"),),
+            (("sum += s_P[tx][k] * s_V[k][ty];",
+              "{ if (row < N && col < d && i + k < N) sum += P[(size_t)row * N + i + k] *"
+              " V[(size_t)(i + k) * d + col]; }"),),
             "goal",
-            ("bytes loaded from global memory", "tiles"),
+            ("bytes loaded from global memory", "shared memory"),
         ),
     ),
-    "03_barriers": (
+    "03_window": (
+        Wrong("one too few", (("k <= 2 *", "k < 2 *"),), "right", ("elements of Y",)),
         Wrong(
-            "the first alone",
-            (("s_V[k][ty];\n        __syncthreads();", "s_V[k][ty];"),),
-            "no race",
-            ("s_", "__syncthreads()"),
-        ),
-        Wrong(
-            "the second alone",
-            ((": 0.0f;\n        __syncthreads();", ": 0.0f;"),),
-            "no race",
-            ("s_", "__syncthreads()"),
-        ),
-        Wrong(
-            "for each warp alone",
-            ((": 0.0f;\n        __syncthreads();", ": 0.0f;\n        __syncwarp();"),),
-            "no race",
-            ("race on s_", "put __syncthreads() between the two"),
-        ),
-        Wrong(
-            "in the inner loop",
-            (
-                ("sum += s_P[tx][k] * s_V[k][ty];\n        __syncthreads();",
-                 "{ sum += s_P[tx][k] * s_V[k][ty]; __syncthreads(); }"),
-            ),
-            "goal",
-            ("barriers",),
-        ),
-        Wrong(
-            "only where there is an element",
-            ((": 0.0f;\n        __syncthreads();",
-              ": 0.0f;\n        if (row < N && col < d) __syncthreads();"),),
+            "cut at the stretch",
+            ((_FILL, "s_X[j] = j >= RADIUS && j < BLOCK_SIZE + RADIUS && at < n ? X[at] : 0.0f;"),),
             "right",
-            ("barrier",),
+            ("elements of Y",),
         ),
         Wrong(
-            "past the tiles",
-            (
-                (": 0.0f;\n        __syncthreads();", ": 0.0f;"),
-                ("sum += s_P[tx][k] * s_V[k][ty];\n        __syncthreads();",
-                 "{ if (row < N && col < d && i + k < N) sum += P[(size_t)row * N + i + k] *"
-                 " V[(size_t)(i + k) * d + col]; }"),
-            ),
+            "ends repeated",
+            ((_FILL, "s_X[j] = X[min(max(at, 0), n - 1)];"),),
+            "right",
+            ("elements of Y",),
+        ),
+        Wrong(
+            "from the number itself on",
+            (("at = start - RADIUS + j", "at = start + j"),),
+            "right",
+            ("elements of Y",),
+        ),
+        Wrong(
+            "one number each",
+            (("for (int j = tid; j < BLOCK_SIZE + 2 * RADIUS; j += BLOCK_SIZE) {",
+              "{ const int j = tid;"),),
+            "right",
+            ("nothing has written", "s_X"),
+        ),
+        Wrong(
+            "the first barrier alone",
+            (("sum += s_X[tid + k];\n        __syncthreads();", "sum += s_X[tid + k];"),),
+            "no race",
+            ("s_X", "__syncthreads()"),
+        ),
+        Wrong(
+            "the second barrier alone",
+            (("}\n        __syncthreads();\n        for (int k", "}\n        for (int k"),),
+            "no race",
+            ("s_X", "__syncthreads()"),
+        ),
+        Wrong(
+            "past shared memory",
+            (("sum += s_X[tid + k];",
+              "{ const int at = start + tid - RADIUS + k;"
+              " if (at >= 0 && at < n) sum += X[at]; }"),),
             "goal",
-            ("bytes loaded from global memory", "tiles"),
+            ("bytes loaded from global memory", "shared memory"),
         ),
     ),
 }  # fmt: skip

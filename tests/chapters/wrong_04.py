@@ -10,79 +10,154 @@ from mutants.targets import Trial, softmaxes
 
 from helpers.problem.problem import Problem
 
+_LATE = "p[j] = expf(s[j] - row_max) / row_sum;\n        __syncthreads();\n"
+_PAIR = "if (other > m || (other == m && place < at)) {"
+
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "04_missing_barrier": (
+    "04_rows_in_turn": (
         Wrong(
-            "behind the sum's store",
-            (
-                ("    const float row_max = s_data[0];\n    __syncthreads();\n",
-                 "    const float row_max = s_data[0];\n"),
-                ("s_data[tid] = local_sum;", "s_data[tid] = local_sum;\n    __syncthreads();"),
-            ),
-            "no race",
-            ("s_data[0]", "__syncthreads()"),
-        ),
-        Wrong(
-            "for a warp alone",
-            (("s_data[0];\n    __syncthreads();", "s_data[0];\n    __syncwarp();"),),
+            "no barrier more",
+            ((_LATE, "p[j] = expf(s[j] - row_max) / row_sum;\n"),),
             "no race",
             ("s_data[0]",),
         ),
         Wrong(
-            "another one besides",
-            (("local_sum = 0.0f;", "local_sum = 0.0f;\n    __syncthreads();"),),
+            "for a warp alone",
+            ((_LATE, "p[j] = expf(s[j] - row_max) / row_sum;\n        __syncwarp();\n"),),
+            "no race",
+            ("s_data[0]",),
+        ),
+        Wrong(
+            "a barrier at another place",
+            (
+                (_LATE, "p[j] = expf(s[j] - row_max) / row_sum;\n"),
+                ("local_sum = 0.0f;", "local_sum = 0.0f;\n        __syncthreads();"),
+            ),
+            "no race",
+            ("s_data[0]",),
+        ),
+        Wrong(
+            "two barriers more",
+            (("float local_max = s[0];", "float local_max = s[0];\n        __syncthreads();"),),
             "goal",
             ("barriers",),
         ),
         Wrong(
-            "each thread on its own",
-            (("const float row_max = s_data[0];\n    __syncthreads();",
-              "float row_max = s[0];\n    for (int j = 0; j < N; j++) row_max = "
-              "fmaxf(row_max, s[j]);"),),
-            "goal",
-            ("bytes loaded from global memory", "share a row"),
+            "blocks overlap",
+            (("blockIdx.x * ROWS + r", "blockIdx.x + r"),),
+            "right",
+            ("elements of P",),
         ),
         Wrong(
-            "atomics",
-            (
-                ("row_max = s_data[0];\n    __syncthreads();",
-                 "row_max = atomicAdd(&s_data[0], 0.0f);"),
-                ("s_data[tid] = local_sum;", "atomicExch(&s_data[tid], local_sum);"),
-            ),
-            "no race",
-            ("one warp runs after the other",),
+            "the turn forgotten",
+            (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS"),),
+            "right",
+            ("elements of P",),
+        ),
+        Wrong("no guard", (("        if (row >= N) break;\n", ""),), "right", ("out-of-bounds",)),
+        Wrong(
+            "the last row left out",
+            (("row >= N", "row >= N - 1"),),
+            "right",
+            ("elements of P",),
         ),
     ),
-    "04_warp_shuffle": (
-        Wrong("a level short", (("stride = 16;", "stride = 8;"),), "right", ("M",)),
-        Wrong("upwards", (("__shfl_down_sync(~0u", "__shfl_up_sync(~0u"),), "right", ("M",)),
+    "04_moments": (
         Wrong(
-            "without the lane's own",
-            (("fmaxf(m, __shfl_down_sync(~0u, m, stride))", "__shfl_down_sync(~0u, m, stride)"),),
+            "the square of the sum",
+            (
+                ("        local_squares += (x[j] - shift) * (x[j] - shift);\n", ""),
+                ("s_squares[tid] = local_squares;", "s_squares[tid] = local_sum * local_sum;"),
+            ),
             "right",
-            ("M",),
+            ("variance",),
+        ),
+        Wrong(
+            "squares without the shift",
+            (("(x[j] - shift) * (x[j] - shift)", "x[j] * x[j]"),),
+            "right",
+            ("variance",),
+        ),
+        Wrong("a level short", (("stride >= 1", "stride > 1"),), "right", ("mean",)),
+        Wrong("one number each", (("j += BLOCK_SIZE", "j += d"),), "right", ("mean",)),
+        Wrong(
+            "the whole row each",
+            (("int j = tid; j < d; j += BLOCK_SIZE", "int j = 0; j < d; j++"),),
+            "right",
+            ("mean",),
+        ),
+        Wrong(
+            "no barrier before a level",
+            (("        __syncthreads();\n        if", "        if"),),
+            "no race",
+            ("s_s", "__syncthreads()"),
+        ),
+        Wrong(
+            "a tree for each sum",
+            (
+                ("        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n    }\n",
+                 "    }\n    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {\n"
+                 "        __syncthreads();\n"
+                 "        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n    }\n"),
+            ),
+            "goal",
+            ("barriers",),
+        ),
+        Wrong(
+            "two passes",
+            (
+                ("        local_squares += (x[j] - shift) * (x[j] - shift);\n    }\n",
+                 "    }\n    for (int j = tid; j < d; j += BLOCK_SIZE) {\n"
+                 "        local_squares += (x[j] - shift) * (x[j] - shift);\n    }\n"),
+            ),
+            "goal",
+            ("bytes loaded from global memory",),
+        ),
+    ),
+    "04_best_key": (
+        Wrong("the place stays", (("            at = place;\n", ""),), "right", ("best",)),
+        Wrong(
+            "equal scores forgotten",
+            ((_PAIR, "if (other > m) {"),),
+            "right",
+            ("best",),
+        ),
+        Wrong("equal scores taken", ((_PAIR, "if (other >= m) {"),), "right", ("best",)),
+        Wrong("a level short", (("stride >= 1;", "stride > 1;"),), "right", ("best",)),
+        Wrong("from 8 on", (("stride = 16", "stride = 8"),), "right", ("best",)),
+        Wrong(
+            "the maximum first",
+            (
+                ("(0xffffffff, m, stride);",
+                 "(0xffffffff, m, stride);\n        m = fmaxf(m, other);"),
+                (_PAIR, "if (other > m) {"),
+            ),
+            "right",
+            ("best",),
         ),
         Wrong(
             "under an if",
-            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
-              "if (tid < stride) m = fmaxf(m, __shfl_down_sync(~0u, m, stride));"),),
-            "right",  # lanes that take no part give 0 (see tests/simulator/observe/test_fences.py)
-            ("M",),
-        ),
-        Wrong(
-            "in shared memory, with no barrier",
-            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
-              "if (tid < stride) s_data[tid] = m = fmaxf(s_data[tid], s_data[tid + stride]);"),),
-            "no race",
-            ("race on s_data", "no barrier"),
+            (
+                ("stride /= 2) {", "stride /= 2) {\n        if (lane >= stride) continue;"),
+            ),
+            "right",
+            ("best",),
         ),
         Wrong(
             "in shared memory",
-            (("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));",
-              "{ if (tid < stride) s_data[tid] = m = fmaxf(s_data[tid], s_data[tid + stride]);"
-              " __syncwarp(); }"),),
+            (
+                ("    const int lane = threadIdx.x;\n",
+                 "    __shared__ float s_m[ROWS][32];\n    __shared__ int s_at[ROWS][32];\n"
+                 "    const int lane = threadIdx.x;\n"),
+                ("const float other = __shfl_down_sync(0xffffffff, m, stride);",
+                 "s_m[threadIdx.y][lane] = m;\n        s_at[threadIdx.y][lane] = at;\n"
+                 "        __syncwarp();\n        const int next = min(lane + stride, 31);\n"
+                 "        const float other = s_m[threadIdx.y][next];"),
+                ("const int place = __shfl_down_sync(0xffffffff, at, stride);",
+                 "const int place = s_at[threadIdx.y][next];\n        __syncwarp();"),
+            ),
             "goal",
-            ("shared load instructions", "__shfl_down_sync"),
+            ("bytes of shared memory",),
         ),
     ),
 }  # fmt: skip

@@ -8,16 +8,16 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from helpers.exercises import skeleton
+from helpers.exercises import solution
 
 pytestmark = pytest.mark.browser
 
-NAME = "04_missing_barrier"
-GAP = "    const float row_max = s_data[0];\n"
-FILLED = GAP + "    __syncthreads();\n"
+NAME = "04_rows_in_turn"
+GAP = "        for (int j = tid; j < N; j += BLOCK_SIZE) p[j] = expf(s[j] - row_max) / row_sum;\n"
+FILLED = GAP + "        __syncthreads();\n"
 CELLS = [
     "from helpers.exercises import check",
-    f"%%kernel {NAME}.cu\n{skeleton(NAME).rstrip()}",
+    f"%%kernel {NAME}.cu\n{solution(NAME).replace(FILLED, GAP).rstrip()}",
     f'check("{NAME}")',
 ]
 
@@ -78,8 +78,8 @@ def test_a_student_fills_a_gap_and_breaks_it(lab, notebook, screenshots, tmp_pat
     lines = CELLS[1].split("\n")
     # The numbers are those of the cell's lines, the first of which names the file
     assert [lines[int(n) - 1].strip() for n in marked(verdict)] == [
-        "const float row_max = s_data[0];",
-        "s_data[tid] = local_sum;",
+        "s_data[tid] = local_max;",
+        "const float row_sum = s_data[0];",
     ]
     page.screenshot(path=pictures / "exercise-race.png")
 

@@ -269,8 +269,8 @@ def test_new_exercises_come_before_next_and_gone_ones_go(tmp_path):
     ours = [one for one in EXERCISES if one.chapter == 4]
     ids = [cell["id"] for one in ours for cell in cells.cells(one)]
     without = [cell for cell in whole["cells"] if cell["id"] not in ids[5:]]
-    old = [dict(cell, id=cell["id"].replace("warp-shuffle", "gone"),
-                source="".join(cell["source"]).replace("04_warp_shuffle", "04_gone"))
+    old = [dict(cell, id=cell["id"].replace(ours[1].name[3:].replace("_", "-"), "gone"),
+                source="".join(cell["source"]).replace(ours[1].name, "04_gone"))
            for cell in whole["cells"] if cell["id"] in ids[5:10]]  # fmt: skip
     notes = {"cell_type": "markdown", "id": "own", "metadata": {}, "source": "**Notes, 6 min.**"}
     at = [cell["id"] for cell in without].index(ids[0])
@@ -287,7 +287,7 @@ def test_putting_exercises_in_twice_changes_nothing(tmp_path):
     path = tmp_path / "04_parallel_reduction.ipynb"
     before = (ROOT / "notebooks" / path.name).read_text(encoding="utf-8")
     path.write_text(before, encoding="utf-8")
-    assert cells.insert(path) == ["04_missing_barrier", "04_warp_shuffle"]
+    assert cells.insert(path) == [one.name for one in EXERCISES if one.chapter == 4]
     assert json.loads(path.read_text()) == json.loads(before)
 
 
@@ -342,9 +342,9 @@ def class_folder(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(new, path)
 
-    notebook(tmp_path / "ann" / "02.ipynb", _02_scores=RIGHT, _03_edges=skeleton("03_edges"))
+    notebook(tmp_path / "ann" / "02.ipynb", _02_scores=RIGHT, _03_window=skeleton("03_window"))
     notebook(tmp_path / "ann" / "deep" / "again.ipynb", _02_scores=skeleton("02_scores"))
-    notebook(tmp_path / "ann" / ".ipynb_checkpoints" / "02.ipynb", _03_edges=solution("03_edges"))
+    notebook(tmp_path / "ann" / ".ipynb_checkpoints" / "02.ipynb", _03_window=solution("03_window"))
     notebook(tmp_path / "02_naive_kernels-ben.ipynb", _02_scores=edited(("i < d", "i < d - 1")))
     (tmp_path / "cleo" / "my_kernels").mkdir(parents=True)
     (tmp_path / "cleo" / "my_kernels" / "02_scores.cu").write_text(RIGHT.replace("}", "}}"))
@@ -363,7 +363,7 @@ def class_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "02_scores.cu.ipynb")
-        os.mkfifo(odd / "03_edges.cu")
+        os.mkfifo(odd / "03_window.cu")
     (tmp_path / "list.txt").write_text("ann, ben, cleo, dan")
     return tmp_path
 
@@ -407,9 +407,9 @@ def test_grades_of_a_class(class_folder, capsys, monkeypatch):
 
 def test_one_student_alone(tmp_path):
     (tmp_path / "my_kernels").mkdir()
-    (tmp_path / "my_kernels" / "03_edges.cu").write_text("no kernel")
+    (tmp_path / "my_kernels" / "03_window.cu").write_text("no kernel")
     (student,) = find_answers(tmp_path)
-    assert student.name == tmp_path.name and list(student.answers) == ["03_edges"]
+    assert student.name == tmp_path.name and list(student.answers) == ["03_window"]
 
 
 def test_the_last_answers_count(monkeypatch):

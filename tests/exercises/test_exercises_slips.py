@@ -95,18 +95,17 @@ def test_a_cell_copied_whole_is_an_answer():
 
 
 @pytest.mark.parametrize(
-    "edit", [None, ("//!", ""), ("i += TILE", "i += 0"), ("sum = 0.0f;", "sum = 0.0f")]
+    "edit", [None, ("//!", ""), ("i += DEPTH", "i += 0"), ("sum = 0.0f;", "sum = 0.0f")]
 )
 def test_a_changed_solution_is_not_blamed_on_the_student(edit, tmp_path, monkeypatch):
-    file, right = exercise("03_edges").file, solution("03_edges")
+    file, right = exercise("03_rectangle").file, solution("03_rectangle")
     text = file.read_text(encoding="utf-8")
     if edit:
         (tmp_path / file.name).write_text(text.replace(*edit), encoding="utf-8")
     monkeypatch.setattr(spec, "FOLDER", tmp_path)
-    verdict = run(dataclasses.replace(exercise("03_edges")), right)
-    assert (
-        "The course's own kernels/exercises/03_edges.cu has been changed" in verdict.failed.message
-    )
+    verdict = run(dataclasses.replace(exercise("03_rectangle")), right)
+    changed = "The course's own kernels/exercises/03_rectangle.cu has been changed"
+    assert changed in verdict.failed.message
     assert "git checkout" in verdict.failed.message
 
 

@@ -161,7 +161,7 @@ def test_four_floats_are_one_load(compiled):
 @pytest.mark.parametrize(
     ("file", "names"),
     [
-        ("exercises/04_warp_shuffle.cu", ["SHFL.DOWN"]),
+        ("04_shuffle.cu", ["SHFL.DOWN"]),
         ("08_flash_baseline.cu", ["LDSM.16.M88.4", "HMMA.16816.F32", "LDGSTS.E", "MUFU.EX2"]),
     ],
 )

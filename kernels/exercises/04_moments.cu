@@ -1,0 +1,41 @@
+// Mean and variance of each row in one pass, as a layer norm needs them: one block for each row.
+//
+// Launch: moments  grid N, block BLOCK_SIZE
+
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 64  // [64, 128, 256] threads in a block, a power of two
+#endif
+
+extern "C" __global__ void moments(
+    const float* X,   // [N, d]
+    float* mean,      // [N]
+    float* variance,  // [N]
+    int N, int d
+) {
+    __shared__ float s_sum[BLOCK_SIZE];      // of x - shift
+    __shared__ float s_squares[BLOCK_SIZE];  // of (x - shift) * (x - shift)
+    const int tid = threadIdx.x;
+    const int row = blockIdx.x;
+    const float* x = X + (size_t)row * d;
+    const float shift = x[0];  // keeps what is squared near 0, and fp32 exact enough
+
+    // Gap: one pass over the row, then one tree for both sums.
+    float local_sum = 0.0f, local_squares = 0.0f;  //!
+    for (int j = tid; j < d; j += BLOCK_SIZE) {  //!
+        local_sum += x[j] - shift;  //!
+        local_squares += (x[j] - shift) * (x[j] - shift);  //!
+    }  //!
+    s_sum[tid] = local_sum;  //!
+    s_squares[tid] = local_squares;  //!
+    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {  //!
+        __syncthreads();  //!
+        if (tid < stride) s_sum[tid] += s_sum[tid + stride];  //!
+        if (tid < stride) s_squares[tid] += s_squares[tid + stride];  //!
+    }  //!
+
+    if (tid == 0) {
+        const float a = s_sum[0] / d, b = s_squares[0] / d;
+        mean[row] = shift + a;
+        variance[row] = b - a * a;
+    }
+}
