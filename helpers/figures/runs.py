@@ -5,7 +5,8 @@ offers for use.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,9 @@ def launch(
     block,
     arrays: Mapping[str, np.ndarray],
     sizes: Mapping[str, int],
+    *,
+    without: int | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
     **defines: int,
 ) -> SmallRun:
     """Run a kernel of `kernels/` on the simulator with any values of its parameters.
@@ -42,6 +46,8 @@ def launch(
         grid, block: blocks and threads along x, y and z.
         arrays: the kernel's arrays by name, in its own order; they are copied.
         sizes: its 32-bit integers by name, in its own order, after the arrays.
+        without: a line of the source that is taken out.
+        options: for the simulator's `launch`, such as a schedule.
         **defines: values of its parameters, such as `TILE=4`.
 
     Raises:
@@ -49,9 +55,14 @@ def launch(
         SimulatorError: the kernel does not compile, or does something wrong.
     """
     k = load_kernel(file, entry).altered(**defines)
+    if without is not None:
+        lines = k.code.split("\n")
+        ahead = lines[0].startswith("#line 1 ")  # the code's own first line, of no source
+        lines[without - 1 + ahead] = ""
+        k = k.altered("\n".join(lines), **defines)
     mine = {name: np.array(array) for name, array in arrays.items()}
     one = Launch.of(k, grid, block, (*mine.values(), *sizes.values()))
-    report, _ = one.simulate(copy=False, filename=file, progress=False)
+    report, _ = one.simulate(copy=False, filename=file, progress=False, **options)
     return SmallRun(report, mine, dict(defines), dict(sizes))
 
 

@@ -196,6 +196,8 @@ class Branching:
             count, end, block, number if warp else None, predicate, red,
             putter(end, destination) if destination is not None else None,
         )  # fmt: skip
+        if S.counting and not warp:
+            S.tally.arrives(S, end, group.mask)
         if "arrive" in end.modifiers:
             S.arrived.append(parked)
             return block + 1

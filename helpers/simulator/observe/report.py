@@ -110,6 +110,17 @@ class BlockAccess(NamedTuple):
     active: np.ndarray
 
 
+class Arrival(NamedTuple):
+    """Warps of a block that came to a barrier at the same time.
+
+    `order` is the number of the last access before, of `BlockAccess.order`.
+    """
+
+    order: int
+    line: int
+    warps: tuple[int, ...]
+
+
 class Report:
     """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
 
@@ -313,6 +324,22 @@ class Report:
                 access.order, i.line, access.kind, access.space, name, access.size,
                 addresses, indices, active,
             )  # fmt: skip
+
+    def arrivals(self, block: tuple[int, int, int] = (0, 0, 0)) -> list[Arrival]:
+        """When the warps of a block came to each `__syncthreads()` or other barrier of a block.
+
+        Raises SimulatorError as `accesses` does.
+        """
+        next(self._trace(None, None, None), None)  # says where there is none
+        found = []
+        for order, i, active, layout in self._run.tally.arrived:
+            at = _place(layout, block)
+            if at is not None:
+                active = _of_block(np.True_ if active is None else active, layout, at)
+                warps = tuple(np.flatnonzero(active.any(axis=-1)).tolist())
+                if warps:
+                    found.append(Arrival(order, i.line, warps))
+        return found
 
     def warp_accesses(
         self, line: int | None = None, *, kind: str | None = None, space: str | None = None

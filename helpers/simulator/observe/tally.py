@@ -6,6 +6,7 @@ Nothing here changes a result. The rules of what an access costs are in `counter
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,12 +42,22 @@ def _add_cost(counts: dict, layout, kind: str, wavefronts: np.ndarray, phases: n
     counts[f"shared_{kind}_ideal_wavefronts"] += least
 
 
+class Arrived(NamedTuple):
+    """Threads of a batch that came to a barrier of their block; `order` is the last access's."""
+
+    order: int
+    instruction: Instruction
+    active: np.ndarray | None
+    layout: object
+
+
 class Tally:
-    """The counts of one launch: `counts[serial][name]`, and `trace`."""
+    """The counts of one launch: `counts[serial][name]`, `trace`, and `arrived` at barriers."""
 
     def __init__(self, trace_bytes: int = TRACE_BYTES):
         self.counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.trace: list[Access] = []
+        self.arrived: list[Arrived] = []
         self.trace_left = trace_bytes
         self.trace_cut = False
         self.footprint = None  # where a sample of the blocks runs, what they touch
@@ -156,9 +167,15 @@ class Tally:
         if self.trace_left < 0:
             self.trace_cut = True
             self.trace.clear()
+            self.arrived.clear()
             return
         S.order += 1
         self.trace.append(Access(i, kind, space, size, lanes, active, S.layout, S.order))
+
+    def arrives(self, S, i: Instruction, mask) -> None:
+        """Threads come to a barrier: kept as long as the trace is."""
+        if not self.trace_cut:
+            self.arrived.append(Arrived(S.order, i, S.active_lanes(mask), S.layout))
 
     # ------------------------------------------------------------------ instructions
 
