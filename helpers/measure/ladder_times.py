@@ -65,6 +65,9 @@ def attention_time(one: Rung, settings: Mapping[str, Value], n: int) -> float:
 def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
     """The same for one of the three kernels.
 
+    Rungs that share a kernel share a row, which names them all: `tiled and reduction`. How times
+    are taken is not said, since the table of the whole ladder says it.
+
     Args:
         kernel: `scaled_dot_product`, `softmax` or `pv_multiply`.
 
@@ -87,13 +90,37 @@ def _times(upto: str, what: str, sizes: Sequence[int]) -> Times:
     measured: dict[str, dict[int, float]] = {}
     for n, name in itertools.product(_fitting(sizes) if device.is_gpu else (), rungs):
         measured.setdefault(name, {})[n] = _measured(*rungs[name], what, n)
-    return Times(
-        "rung",
+    sources = [
         Source(device.name(), measured, timing.PROTOCOL) if device.is_gpu else None,
         recorded_source(recording, what, names),
-        functools.partial(by_size, short=True),
-        about=f"Milliseconds, d = {D}",
-    )
+    ]
+    if what != "attention":
+        sources = [one and _once(one, of_one_kernel(upto, what), rungs) for one in sources]
+    about = f"Milliseconds, d = {D}"
+    return Times("rung", *sources, functools.partial(by_size, short=True), about=about)
+
+
+def of_one_kernel(upto: str, kernel: str) -> dict[str, str]:
+    """{bar: label}: the first of the bars that have a kernel in common, and the names of all.
+
+    Raises:
+        KernelError: there is no such rung.
+    """
+    alike: dict[tuple, list[str]] = {}
+    for name, (one, settings) in bars(upto).items():
+        launches = one.launches(SIZES[0], D, **settings)
+        (key,) = (_key(launch) for launch in launches if launch.kernel.entry == kernel)
+        alike.setdefault(key, []).append(name)
+    return {
+        names[0]: f"{names[0]} to {names[-1]}" if len(names) > 2 else " and ".join(names)
+        for names in alike.values()
+    }
+
+
+def _once(source: Source, labels: Mapping[str, str], rungs: Bars) -> Source:
+    """A kernel's times under one label, and no word on how they were taken."""
+    shown = [name for name in source.times if name in labels or name not in rungs]
+    return Source(source.gpu, {labels.get(name, name): source.times[name] for name in shown}, "")
 
 
 def _measured(one: Rung, settings: Mapping[str, Value], what: str, n: int) -> float:

@@ -16,7 +16,7 @@ from . import recorded
 from .charts import Markup
 from .facts import load_facts
 from .flash_times import LARGE
-from .ladder_times import D, bars
+from .ladder_times import D, bars, of_one_kernel
 from .roofline_chart import RungPoint, roofline_chart
 from .rung_bounds import rung_bounds
 from .tables import Table, milliseconds
@@ -121,7 +121,7 @@ def roofline(upto: str) -> Roofline:
 
 
 def kernel_bounds(upto: str, kernel: str) -> Table:
-    """The same for one kernel of the fp32 rungs, as a table.
+    """The same for one kernel of the fp32 rungs, as a table; rungs that share it share a row.
 
     Args:
         upto: name of the last rung to show.
@@ -133,9 +133,9 @@ def kernel_bounds(upto: str, kernel: str) -> Table:
     """
     times = _recorded().times(kernel)
     rows = []
-    for name in bars(upto):
+    for name, label in of_one_kernel(upto, kernel).items():
         one = Standing(0.0, times[name][SIZE] / 1e3, [least(name)[kernel]])
-        rows.append((name, *_beside(one)))
+        rows.append((label, *_beside(one)))
     return Table(
         _headings(kernel, f"{_recorded().device}, recorded"), rows, f"N = {SIZE:,}, d = {D}."
     )

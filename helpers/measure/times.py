@@ -17,7 +17,7 @@ Cell = Callable[[Mapping[Size, float], ByName], str]
 
 
 class Source(NamedTuple):
-    """The times of one GPU: its name, {name: {size: value}}, and how they were taken."""
+    """The times of one GPU: its name, {name: {size: value}}, and how they were taken, if told."""
 
     gpu: str
     times: ByName
@@ -97,7 +97,8 @@ class Times(Table):
             for row in rows:
                 by_n = times.get(row[0])
                 row += [cell(by_n, times) if by_n else "" for cell in cells.values()]
-        said = [f"{about}: {(measured or recorded).protocol}."] if rows else []
+        protocol = (measured or recorded).protocol if rows else ""
+        said = [f"{about}: {protocol}." if protocol else f"{about}."] if rows else []
         if not rows:
             said = ["" if measured else NO_TIMES, "No recorded times of a GPU are here either."]
         text = " ".join([*filter(None, said), *notes])

@@ -43,11 +43,7 @@ def _sink(code: list[Instruction], start: int, end: int, live: int) -> bool:
         reads, writes = reads_and_writes(i)
         if _orders_memory(i):
             break
-        if (
-            _may_sink(i)
-            and not writes & (live | used | written)
-            and not reads & written
-        ):
+        if _may_sink(i) and not writes & (live | used | written) and not reads & written:
             later.insert(0, i)
             del code[place]
             code.insert(end - 1, i)
