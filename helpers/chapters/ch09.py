@@ -72,6 +72,22 @@ EXERCISES: tuple[Exercise, ...] = (
         keeps=("return HEAD_DIM * row + 8 * where;",),
         misconceptions=(
             Misconception(
+                _LEAVES + "A row has 4 chunks, so only two bits of a chunk's number may change.",
+                ((_NARROW, "where = chunk ^ (row % 8);"),),
+            ),
+            Misconception(
+                _LEAVES + "What is added to a chunk's number has to come round within the row.",
+                ((_NARROW, "where = chunk + row / 2 % 4;"),),
+            ),
+            Misconception(
+                _LEAVES + "All bits of the row's number take part, where two would do.",
+                ((_NARROW, "where = chunk ^ row;"),),
+            ),
+            Misconception(
+                _LEAVES + "All bits of the pair's number take part, where two would do.",
+                ((_NARROW, "where = chunk ^ (row / 2);"),),
+            ),
+            Misconception(
                 _TWO + "a product with the number of the row is not one to one.",
                 ((_NARROW, "where = row * chunk % 4;"),),
             ),
