@@ -16,7 +16,7 @@ from .magic import MAGIC
 Cell = dict[str, Any]
 _HOW = (
     "Edit the cell below, run it, and run the check under it: it says what is wrong, on which "
-    "line, and why. Your kernel is kept in `my_kernels/`. The chapter's first cell has to be run "
+    "line, and why. Your kernel is kept in `my_kernels/`. The cell with the imports has to be run "
     "before."
 )
 _PARTS = ("task", "kernel", "check", "hint", "solution")
@@ -72,7 +72,9 @@ def insert(notebook: Path) -> list[str]:
             else:
                 kept.insert(at, made)
             at += 1
-    _import_check(next(cell for cell in kept if cell["cell_type"] == "code"))
+    code = [cell for cell in kept if cell["cell_type"] == "code"]
+    if not any(_IMPORT in "".join(cell["source"]).split("\n") for cell in code):
+        _import_check(code[0])
     content["cells"] = kept
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     notebook.write_text(text, encoding="utf-8")
@@ -106,8 +108,6 @@ def _first_place(kept: list[Cell]) -> int:
 def _import_check(cell: Cell) -> None:
     """Add the import of `check` to a chapter's imports, in order."""
     lines = "".join(cell["source"]).split("\n")
-    if _IMPORT in lines:
-        return
     ours = [n for n, line in enumerate(lines) if line.startswith("from helpers")]
     after = [n for n in ours if lines[n].split()[1] < _IMPORT.split()[1]]
     lines.insert(after[-1] + 1 if after else ours[0], _IMPORT)

@@ -1,4 +1,5 @@
-// S = Q K^T / sqrt(d), one thread for each element, at any N and d.
+// S = Q K^T / sqrt(d) with a mask: token `row` sees itself and the tokens before it, and no other.
+// One thread for each element, at any N and d.
 //
 // Launch: scaled_dot_product  grid (ceil(N / TILE), ceil(N / TILE)), block (TILE, TILE)
 
@@ -6,25 +7,27 @@
 #define TILE 16  // [8, 16, 32] threads along each edge of a block
 #endif
 
+#define MINUS_INFINITY __int_as_float(0xff800000)  // NVRTC has no name for it
+
 extern "C" __global__ void scaled_dot_product(
     const float* Q,  // [N, d]
     const float* K,  // [N, d]
     float* S,        // [N, N]
     int N, int d
 ) {
-    int row = 0;
-    int col = 0;
-    // Gap 1: this thread's element of S; x runs along rows, y along columns.
-    row = blockIdx.x * TILE + threadIdx.x;  //!
-    col = blockIdx.y * TILE + threadIdx.y;  //!
+    int row = blockIdx.x * TILE + threadIdx.x;
+    int col = blockIdx.y * TILE + threadIdx.y;
+    if (row >= N || col >= N) return;
 
-    // Gap 2: a thread that lies outside of S has nothing to do.
-    if (row >= N || col >= N) return;  //!
+    // Gap: an element that must not be seen is MINUS_INFINITY, and needs no product.
+    if (col > row) {                                //!
+        S[(size_t)row * N + col] = MINUS_INFINITY;  //!
+        return;                                     //!
+    }                                               //!
 
     float sum = 0.0f;
     for (int i = 0; i < d; i++) {
-        // Gap 3: one product of the sum.
-        sum += Q[(size_t)row * d + i] * K[(size_t)col * d + i];  //!
+        sum += Q[(size_t)row * d + i] * K[(size_t)col * d + i];
     }
     S[(size_t)row * N + col] = sum / sqrtf((float)d);
 }

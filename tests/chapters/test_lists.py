@@ -61,7 +61,7 @@ def test_a_chapter_comes_into_the_lists_when_it_is_no_longer_a_draft(tmp_path):
     before = lists.chapters(tmp_path)
     assert [one.number for one in before] == ["00", "01", "02"]
     assert "`11_hopper` | wgmma and TMA" in lists.for_readers(before)
-    assert "Written so far: 00 to 02. Chapters 02 end" in lists.for_readers(before)
+    assert "Written so far: 00 to 02. Chapters 00 and 02 end" in lists.for_readers(before)
     assert "| 11, to come | wgmma and TMA" in lists.for_students(before)
     new.write_text(new.read_text("utf-8").replace("true", "false"), "utf-8")
     after = lists.chapters(tmp_path)

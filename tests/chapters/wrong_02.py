@@ -5,75 +5,66 @@ from __future__ import annotations
 from exercise_answers import Wrong
 from mutants.targets import SQUARES, by_entry, products, softmaxes
 
+_PLACE = "P[(size_t)i * N + j]"
+_MASK = "if (col > row)"
+
 WRONG: dict[str, tuple[Wrong, ...]] = {
+    "02_received": (
+        Wrong(
+            "the row of P",
+            ((_PLACE, "P[(size_t)j * N + i]"),),
+            "right",
+            ("With ",),
+        ),
+        Wrong(
+            "the row of P, whole",
+            (("if (i != j) ", ""), (_PLACE, "P[(size_t)j * N + i]")),
+            "right",
+            ("With ",),
+        ),
+        Wrong("its own weight, too", (("if (i != j) ", ""),), "right", ("With ",)),
+        Wrong("only those before", (("i < N; i++", "i < j; i++"),), "right", ("With ",)),
+        Wrong("a row too many", (("i < N;", "i <= N;"),), "right", ("out-of-bounds", "P[1369]")),
+        Wrong("the first row left out", (("i = 0;", "i = 1;"),), "right", ("With ",)),
+        Wrong("a mean", (("R[j] = sum;", "R[j] = sum / N;"),), "right", ("With ",)),
+        Wrong(
+            "rows as long as a block",
+            ((_PLACE, "P[(size_t)i * BLOCK_SIZE + j]"),),
+            "right",
+            ("out-of-bounds",),
+        ),
+    ),
     "02_scores": (
+        Wrong("the other side", ((_MASK, "if (col < row)"),), "right", ("With ",)),
+        Wrong("the diagonal as well", ((_MASK, "if (col >= row)"),), "right", ("With ",)),
+        Wrong("one column late", ((_MASK, "if (col > row + 1)"),), "right", ("With ",)),
+        Wrong("0", (("= MINUS_INFINITY;", "= 0.0f;"),), "right", ("With ",)),
         Wrong(
-            "the block's y for rows as well",
-            (("row = blockIdx.x * TILE", "row = blockIdx.y * TILE"),),
+            "tiles",
+            ((_MASK, "if (blockIdx.y > blockIdx.x)"),),
             "right",
-            ("never written",),
+            ("With ",),
         ),
         Wrong(
-            "no guard",
-            (("    if (row >= N || col >= N) return;\n", ""),),
+            "stored again",
+            (("        return;\n", ""),),
             "right",
-            ("out-of-bounds read", "guard"),
+            ("With ",),
         ),
         Wrong(
-            "guard off by one",
-            (("row >= N || col >= N", "row >= N - 1 || col >= N - 1"),),
-            "right",
-            ("never written", "row"),
-        ),
-        Wrong(
-            "K read as if it were transposed",
-            (("K[(size_t)col * d + i]", "K[(size_t)i * N + col]"),),
-            "right",
-            ("S",),
-        ),
-        Wrong(
-            "the same row of Q and K",
-            (("K[(size_t)col * d + i]", "K[(size_t)row * d + i]"),),
-            "right",
-            ("S[",),
+            "masked after the product",
+            (
+                ("        return;\n    }\n", "    }\n"),
+                (
+                    "    S[(size_t)row * N + col] = sum",
+                    "    if (col <= row) S[(size_t)row * N + col] = sum",
+                ),
+            ),
+            "goal",
+            ("whose product nobody needs",),
         ),
     ),
-    "02_safe_softmax": (
-        Wrong("starting from 0", (("    row_max = s[0];\n", ""),), "right", ("NaN", "P")),
-        Wrong(
-            "without the loop, and far below",
-            (("row_max = s[0];\n    for (int j = 1; j < N; j++) row_max = fmaxf(row_max, s[j]);",
-              "row_max = s[0] - 100.0f;"),),
-            "right",
-            ("NaN",),
-        ),
-        Wrong(
-            "the largest of the first row",
-            (("s[0];\n    for (int j = 1; j < N; j++) row_max = fmaxf(row_max, s[j]);",
-              "S[0];\n    for (int j = 1; j < N; j++) row_max = fmaxf(row_max, S[j]);"),),
-            "right",
-            ("P",),
-        ),
-        Wrong(
-            "one score too many",
-            (("for (int j = 1; j < N; j++) row_max", "for (int j = 1; j <= N; j++) row_max"),),
-            "right",
-            ("out-of-bounds read", "S[1369]"),
-        ),
-        Wrong(
-            "the first score alone",
-            (("\n    for (int j = 1; j < N; j++) row_max = fmaxf(row_max, s[j]);", ""),),
-            "right",
-            ("NaN",),
-        ),
-        Wrong(
-            "without the last score",
-            (("j = 1; j < N; j++", "j = 1; j < N - 1; j++"),),
-            "right",
-            ("column 36", "NaN"),
-        ),
-    ),
-}  # fmt: skip
+}
 
 TRIALS = {
     "02_naive.cu": by_entry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from helpers.kernels.source import KernelError
 
 ROOT = Path(__file__).resolve().parents[2]
 RIGHT = solution("02_scores")
-HEAD = RIGHT[: RIGHT.index("    int row = 0;")]
+HEAD = RIGHT[: RIGHT.index("    int row")]
 STORE = "    S[(size_t)row * N + col] = sum / sqrtf((float)d);\n"
 
 
@@ -37,7 +38,7 @@ NONSENSE = {
     "blanks": (" \n\n", "compiles", "empty"),
     "prose": ("I do not know.\n", "compiles", "no kernel"),
     "half a file": (HEAD + "\n", "compiles", ""),
-    "no semicolon": (edited(("int row = 0;", "int row = 0")), "compiles", "expected a"),
+    "no semicolon": (edited((" + threadIdx.x;", " + threadIdx.x")), "compiles", "expected a"),
     "another name": (edited(("scaled_dot_product", "scores")), "compiles", "scaled_dot_product"),
     "another signature": (
         edited(("float* S,        // [N, N]\n    int N, int d", "float* S,\n    int d")),
@@ -54,8 +55,8 @@ NONSENSE = {
     "a computed include": (
         '#define F "02_scores.cu"\n#include F\n' + HEAD + "}\n", "compiles", "macro",
     ),
-    "a zero byte": (RIGHT.replace("Gap 1", "Gap\0 1"), "compiles", "zero byte"),
-    "half a character": (RIGHT.replace("Gap 1", "Gap \ud800"), "compiles", "UTF-8"),
+    "a zero byte": (RIGHT.replace("Gap:", "Gap\0:"), "compiles", "zero byte"),
+    "half a character": (RIGHT.replace("Gap:", "Gap \ud800"), "compiles", "UTF-8"),
     "far too long": (RIGHT + "//" + "x" * 300_000, "compiles", "characters"),
     "nested": ("(" * 50_000 + "\n", "compiles", ""),
     "an endless loop": (
@@ -71,11 +72,12 @@ NONSENSE = {
     ),
     "added and not stored": (
         edited(("S[(size_t)row * N + col] = ", "atomicAdd(&S[(size_t)row * N + col], "),
-               ("sqrtf((float)d);", "sqrtf((float)d));")), "right", "store the result with =",
+               ("MINUS_INFINITY;", "MINUS_INFINITY);"), ("sqrtf((float)d);", "sqrtf((float)d));")),
+        "right", "store the result with =",
     ),
     "nothing written": (edited((STORE, "")), "right", "never written"),
     "too much shared memory": (
-        edited(("    int row = 0;", "    __shared__ float s[99999];\n    int row = 0;"),
+        edited(("    int row", "    __shared__ float s[99999];\n    int row"),
                (STORE, f"    s[threadIdx.x * TILE] = sum;\n    __syncthreads();\n{STORE}"
                 "    S[0] = s[threadIdx.y];\n")), "compiles", "shared memory",
     ),
@@ -171,7 +173,7 @@ def test_outputs_are_poisoned_and_never_shown_to_the_kernel():
     """A kernel finds neither the expected result nor a buffer that was right before."""
     one = exercise("02_scores")
     spy = edited((STORE, "    if (isfinite(S[(size_t)row * N + col])) return;\n" + STORE))
-    assert check("02_scores", spy).passed
+    assert check("02_scores", spy).failed.name == "goal"  # right, with loads of its own
     for case in one.cases:
         assert not np.any(one.arguments(case)["S"])
 
@@ -203,7 +205,7 @@ def test_on_a_gpu_the_time_is_told(monkeypatch):
     monkeypatch.setattr("helpers.exercises.trial.timing.measure", lambda launch: next(times))
     verdict = check("02_scores", RIGHT)
     assert verdict.passed
-    assert [step.name for step in verdict.steps] == ["compiles", "right", "no race", "time"]
+    assert [step.name for step in verdict.steps] == ["compiles", "right", "no race", "goal", "time"]
     assert "it takes 0.25 ms; the reference solution takes 0.125 ms" in verdict.steps[-1].message
     verdict = check("02_scores", RIGHT)  # no more times: told, not judged
     assert verdict.passed and "could not be timed" in verdict.steps[-1].message
@@ -233,8 +235,8 @@ def test_files_and_paths(tmp_path, monkeypatch):
     for seconds, words in ((90, "a minute ago"), (600, "10 minutes ago"), (90_000, "25 hours ago")):
         os.utime(file, (time.time() - seconds,) * 2)
         assert words in check("02_scores").todo
-    Path("latin.cu").write_bytes(RIGHT.replace("Gap 1", "Lücke").encode("latin-1"))
-    assert "line 17 has the byte 0xfc" in check("02_scores", "latin.cu").failed.message
+    Path("latin.cu").write_bytes(RIGHT.replace("Gap:", "Lücke:").encode("latin-1"))
+    assert "line 22 has the byte 0xfc" in check("02_scores", "latin.cu").failed.message
     Path("wide.cu").write_text(RIGHT, encoding="utf-16")
     assert "UTF-16" in check("02_scores", Path("wide.cu")).failed.message
     Path("answer.cu").write_text(RIGHT)
@@ -260,8 +262,8 @@ def test_chapter_holds_the_exercise(one):
     heads = [n for n, cell in enumerate(notebook.cells) if cell.source.startswith("## ")]
     assert all(notebook.cells[n].source.startswith(("## Exercise", "## Next", "## Sources"))
                for n in heads if n >= first)  # fmt: skip
-    imports = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    assert "from helpers.exercises import check" in imports.source.split("\n")
+    code = [cell.source.split("\n") for cell in notebook.cells if cell.cell_type == "code"]
+    assert any("from helpers.exercises import check" in lines for lines in code)
 
 
 def test_new_exercises_come_before_next_and_gone_ones_go(tmp_path):
@@ -303,10 +305,10 @@ def test_the_magic_writes_beside_the_notebook(tmp_path, monkeypatch):
     file = tmp_path / "my_kernels" / "02_scores.cu"
     # Line 1 of the file is the cell's first line, so that all numbers agree
     assert file.read_text() == f"// %%kernel 02_scores.cu\n{RIGHT}"
-    shown = kernel_magic("02_scores.cu", RIGHT.replace("int row = 0;", "int row = 0"))
-    assert "Line 17" in repr(shown) and "> 17 |" in repr(shown)
+    shown = kernel_magic("02_scores.cu", RIGHT.replace(" + threadIdx.x;", " + threadIdx.x"))
+    assert "Line 20" in repr(shown) and "> 20 |" in repr(shown)
     assert (file.parent / "02_scores.cu.old").read_text().endswith(RIGHT)
-    assert check("02_scores").line == 17
+    assert check("02_scores").line == 20
     shown = kernel_magic("own.cu", 'extern "C" __global__ void a() {}\n')
     assert 'load_kernel("my_kernels/own.cu")' in repr(shown)
     assert sorted(p.name for p in file.parent.iterdir()) == [
@@ -402,10 +404,12 @@ def test_grades_of_a_class(class_folder, capsys, monkeypatch):
     assert ["ann", "✓", "1"] in rows and ["ben", "✗", "0"] in rows and ["cleo", "✓", "1"] in rows
     assert ["dan", "–", "0"] in rows
     assert "ben 02_scores: right: With N = 37, d = 19" in printed
-    lines = table.read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("student,02_scores,") and lines[2].startswith("ann,passed,")
-    assert lines[1].startswith('"Jäger, Ute",passed,')
-    assert lines[3].startswith('ben,"right: ') and lines[3].endswith(",0")
+    with table.open(encoding="utf-8", newline="") as file:
+        lines = {row["student"]: row for row in csv.DictReader(file)}
+    assert list(lines)[:3] == ["Jäger, Ute", "ann", "ben"]
+    assert lines["ann"]["02_scores"] == lines["Jäger, Ute"]["02_scores"] == "passed"
+    assert lines["ben"]["02_scores"].startswith("right: ")
+    assert [*lines["ben"].values()][-1] == "0"
 
 
 def test_one_student_alone(tmp_path):
