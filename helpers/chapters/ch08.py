@@ -5,6 +5,7 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.attention import cdiv
 from ..problem.flash import FLASH_BASELINE
+from .quarters import by_quarters
 from .shared import Arguments, covering, empty, normal, scores, softmax
 
 RUNGS = (FLASH_BASELINE,)
@@ -29,51 +30,45 @@ def _seen(Q: np.ndarray, K: np.ndarray, V: np.ndarray, first: int, last: int) ->
         return softmax(np.where(hidden, -np.inf, scores(Q, K))) @ V
 
 
+def _parts(case: Case) -> Arguments:
+    """What blocks leave that have some of 40 keys each, as many as come; the last one has none."""
+    n, d, parts = case["n"], case["HEAD_DIM"], case["parts"]
+    S = 3.0 * normal(n, 40, seed=1) + np.linspace(-100, 100, n, dtype=np.float32)[:, None]
+    V = normal(40, d, seed=2)
+    S[:, 25:] += 4.0  # the later a key, the larger its score: maxima grow from part to part
+    M, L, A = np.full((parts, n), -np.inf), np.zeros((parts, n)), np.zeros((parts, n, d))
+    for part, keys in enumerate(np.split(np.arange(40), range(7, 7 * parts - 7, 7))):
+        M[part] = S[:, keys].max(axis=1, initial=-np.inf)
+        weights = np.exp(S[:, keys] - M[part][:, None])
+        L[part], A[part] = weights.sum(axis=1), weights @ V[keys]
+    M, L, A = (x.astype(np.float32) for x in (M, L, A))
+    return {"M": M, "L": L, "A": A, "O": empty(n, d), "n": n, "parts": parts}
+
+
+def _merged(A: np.ndarray, L: np.ndarray, factor: np.ndarray, of_sum: np.ndarray) -> np.ndarray:
+    """O of the parts, each with a factor for its row and one for its sum, [parts, n] both."""
+    return (factor[..., None] * A).sum(axis=0) / (of_sum * L).sum(axis=0)[:, None]
+
+
+def _relative(M: np.ndarray) -> np.ndarray:
+    """exp(maximum of a part - maximum of all)."""
+    return np.exp(M - M.max(axis=0))
+
+
+def _shares(L: np.ndarray) -> np.ndarray:
+    """1 / L, and 0 where a part has no key."""
+    return np.divide(1, L, out=np.zeros_like(L), where=L > 0)
+
+
 def _gradient(case: Case) -> Arguments:
     m, n = case["m"], case["n"]
     P, G = normal(m, n, dtype=np.float16), normal(m, 64, seed=1, dtype=np.float16)
     return {"P": P, "G": G, "D": empty(n, 64), "m": m, "n": n}
 
 
-def _by_quarters(
-    P: np.ndarray,
-    G: np.ndarray,
-    order: tuple[int, ...] = (0, 2, 1, 3),
-    turned: str = "PG",
-    pairs: tuple[int, ...] = (0, 1, 2, 3),
-) -> np.ndarray:
-    """D = P^T G, made of tiles whose quarters come as `ldmatrix` brings them.
-
-    Args:
-        P: of shape (m, n).
-        G: of shape (m, 64).
-        order: the quarters of P's tile in the registers of A.
-        turned: of which of the two each quarter is transposed.
-        pairs: the quarters of G's tile for the first 8 columns, and for the last.
-    """
-    p, g = (_quarters(x, name in turned) for name, x in (("P", P), ("G", G)))
-    A = np.block([[p[order[0]], p[order[2]]], [p[order[1]], p[order[3]]]])
-    # A register of B holds neighbours of a column: as if transposed quarters were multiplied.
-    g = [x.swapaxes(2, 3) for x in g]
-    B = np.block([[g[pairs[0]], g[pairs[2]]], [g[pairs[1]], g[pairs[3]]]])
-    D = np.einsum("qkab,qcbd->kacd", A, B)
-    return D.reshape(-1, G.shape[1])[: P.shape[1]]
-
-
-def _quarters(x: np.ndarray, turned: bool) -> list[np.ndarray]:
-    """The quarters of all tiles of 16 x 16, [row of tiles, column of tiles, 8, 8] each."""
-    rows, columns = (-(-size // 16) for size in x.shape)
-    padded = np.zeros((16 * rows, 16 * columns))
-    padded[: x.shape[0], : x.shape[1]] = x
-    tiles = padded.reshape(rows, 16, columns, 16).swapaxes(1, 2)
-    first, last = slice(0, 8), slice(8, 16)
-    found = [tiles[:, :, r, c] for c in (first, last) for r in (first, last)]
-    return [q.swapaxes(2, 3) if turned else q for q in found]
-
-
 def _gradient_if(sentence: str, **how) -> Misconception:
     """What the fragments give that are loaded or used in another way."""
-    return Misconception(sentence, results={"D": lambda P, G: _by_quarters(P, G, **how)})
+    return Misconception(sentence, results={"D": lambda P, G: by_quarters(P, G, **how)})
 
 
 _MASK = "if (key + j > row || key + j <= row - window) score = minus_infinity();"
@@ -189,6 +184,95 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Minus infinity was subtracted from minus infinity, which is NaN: as long as a row "
                 "has met none of its keys, both maxima are that.",
                 ((_GUARD, ""),),
+            ),
+        ),
+    ),
+    Exercise(
+        name="08_parts",
+        title="a softmax in parts",
+        task=(
+            "The keys of a row were shared out to several blocks. Each of them has left what the "
+            "online softmax remembers: $m$, $l$ and a row of $O$ that is not divided yet. Take "
+            "the parts together."
+        ),
+        hints=(
+            "Two parts are like two tiles, with one difference: the second one comes as sums, made "
+            "with a maximum of its own. So this time not only the old sums may have to shrink.",
+            "The larger of the two maxima is the common one. Each side is multiplied by e to the "
+            "power of its own maximum minus the common one, the sum and the row alike.",
+        ),
+        explanation=(
+            "A sum made with maximum m is brought to maximum m' by the factor exp(m - m'). One of "
+            "the two sides has the larger maximum and keeps its sums, as exp(0) = 1. A part "
+            "without a key has the factor exp(-inf) = 0. The order of the parts does not matter, "
+            "which is why they can be computed side by side: this is how few rows of Q, as in "
+            "writing a text token by token, keep a whole GPU busy."
+        ),
+        entry="merge",
+        cases=({"n": 5, "parts": 3, "HEAD_DIM": 32}, {"n": 9, "parts": 5, "HEAD_DIM": 64}),
+        launch=lambda case, kernel: ((case["n"],), (kernel.parameters["HEAD_DIM"].value,), 0),
+        arguments=_parts,
+        results={"O": lambda M, L, A: _merged(A, L, _relative(M), _relative(M))},
+        goals=(
+            Goal(
+                "global_load_sectors",
+                "Each part has to be read only once: keep a maximum so far, as the chapter does.",
+                slack=1.05,
+            ),
+        ),
+        timed={"n": 1 << 16, "parts": 6, "HEAD_DIM": 64},
+        misconceptions=(
+            Misconception(
+                "The parts were added as they are, but each was made with a maximum of its own.",
+                results={"O": lambda M, L, A: _merged(A, L, np.ones_like(M), np.ones_like(M))},
+            ),
+            Misconception(
+                "The row was brought to the common maximum, but not the sum that divides it.",
+                results={"O": lambda M, L, A: _merged(A, L, _relative(M), np.ones_like(M))},
+            ),
+            Misconception(
+                "The sum was brought to the common maximum, but not the row that it divides.",
+                results={"O": lambda M, L, A: _merged(A, L, np.ones_like(M), _relative(M))},
+            ),
+            Misconception(
+                "A mean of the parts' results was taken: parts with small scores count as much as "
+                "those with large ones.",
+                results={"O": lambda L, A: _merged(A, np.ones_like(L), _shares(L), np.sign(L))},
+            ),
+            Misconception(
+                "The parts' results were weighted by their maxima alone: how many keys have come "
+                "near the maximum, the part's sum, counts as well.",
+                results={
+                    "O": lambda M, L, A: _merged(
+                        A, np.ones_like(L), _relative(M) * _shares(L), _relative(M)
+                    )
+                },
+            ),
+            Misconception(
+                "What was added up so far was not brought to the new maximum: only the new part "
+                "was.",
+                (("before = expf(row_max - new_max)", "before = 1.0f"),),
+            ),
+            Misconception(
+                "The new part was not brought to the common maximum: only what was there before.",
+                (("now = expf(m - new_max)", "now = 1.0f"),),
+            ),
+            Misconception(
+                "The maximum of the parts so far is never kept: the next part is compared with "
+                "minus infinity.",
+                (("        row_max = new_max;\n", ""),),
+            ),
+            Misconception(
+                "Factors are upside down: what was made with the smaller maximum has to shrink.",
+                (
+                    ("expf(row_max - new_max)", "expf(new_max - row_max)"),
+                    ("expf(m - new_max)", "expf(new_max - m)"),
+                ),
+            ),
+            Misconception(
+                "The maximum of this part is taken for the common one, even where an earlier part "
+                "has a larger one: then exponents are above 0, and overflow.",
+                (("fmaxf(row_max, m)", "m"),),
             ),
         ),
     ),

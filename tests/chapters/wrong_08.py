@@ -55,6 +55,63 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("barrier",),
         ),
     ),
+    "08_parts": (
+        Wrong(
+            "no factors",
+            (("expf(row_max - new_max)", "1.0f"), ("expf(m - new_max)", "1.0f")),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "the sum stays as it is",
+            (("row_sum = before * row_sum + now * l", "row_sum += l"),),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "a mean of results",
+            (
+                ("row_sum = before * row_sum + now * l", "row_sum += l > 0.0f ? 1.0f : 0.0f"),
+                ("out = before * out + now * a", "out += l > 0.0f ? a / l : 0.0f"),
+            ),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "maxima without sums",
+            (
+                ("row_sum = before * row_sum + now * l", "row_sum = before * row_sum + now"),
+                ("now * a;", "now * (l > 0.0f ? a / l : 0.0f);"),
+            ),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "old sums stay",
+            (("before = expf(row_max - new_max)", "before = 1.0f"),),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "no maximum is kept",
+            (("        row_max = new_max;\n", ""),),
+            "right",
+            ("elements of O",),
+        ),
+        Wrong(
+            "two passes",
+            (
+                (
+                    "    for (int part = 0; part < parts; part++) {",
+                    "    for (int p = 0; p < parts; p++)\n"
+                    "        row_max = fmaxf(row_max, M[p * n + row]);\n"
+                    "    for (int part = 0; part < parts; part++) {",
+                ),
+            ),
+            "goal",
+            ("global load sectors", "only once"),
+        ),
+    ),
     "08_transposed": (
         Wrong(
             "quarters as they come",

@@ -71,6 +71,14 @@ RIGHT = [
         (("max(0, first - window + 1)", "max(0, first - window + 1) / B_C * B_C"),),
     ),
     (
+        "08_parts",
+        "weights against a common level",
+        (
+            ("row_max - new_max)", "row_max - new_max) * 1.0f"),
+            ("now = expf(m - new_max)", "now = m < new_max ? expf(m - new_max) : 1.0f"),
+        ),
+    ),
+    (
         "08_transposed",
         "the lanes pass their rows in another order",
         (

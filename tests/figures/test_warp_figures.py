@@ -6,8 +6,11 @@ import re
 
 import numpy as np
 import pytest
+from figure_pages import changed
 from figure_texts import faults, texts
 
+from helpers.figures.products import run_product
+from helpers.figures.warps.followed_thread import followed_thread
 from helpers.figures.warps.memory_story import hazards, tell
 from helpers.figures.warps.races import (
     ORDERS,
@@ -138,3 +141,52 @@ def test_races_refuse():
     )]  # fmt: skip
     with pytest.raises(ValueError, match="no read is like access"):
         hazards(*told)
+
+
+# ---------------------------------------------------------------- one thread
+
+
+@pytest.mark.parametrize(
+    "thread, block, N, T", [((2, 1), (0, 1), 8, 4), ((0, 3), (1, 0), 7, 4), ((1, 2), (1, 1), 6, 3)]
+)
+def test_a_followed_thread_does_what_the_indices_say(thread, block, N, T):
+    frames = followed_thread(thread, block, N, T)
+    run = run_product("03_tiled.cu", N, N, T)
+    Q, K = run.arrays["Q"].astype(int), run.arrays["K"].astype(int)
+    (tx, ty), row, col = thread, block[0] * T + thread[0], block[1] * T + thread[1]
+    said = " ".join(frame.caption for frame in frames)
+    shown = [" ".join(texts(frame.svg)).replace("−", "-") for frame in frames]
+    for i in range(0, N, T):
+        for name, values, r, c in (("Q", Q, row, i + ty), ("K", K, col, i + tx)):
+            place = f"s_{name}[{tx}][{ty}]"
+            if c < N:
+                assert f"i = {i}: it copies {name}[{r}][{c}] into {place}" in said
+                assert any(f"{place} = {name}[{r}][{c}] = {values[r, c]}" in s for s in shown)
+            else:
+                assert f"it stores 0 in {place}" in said
+    lines = load_kernel("03_tiled.cu", "scaled_dot_product").lines("__syncthreads()")
+    waits = [int(n) for n in re.findall(r"waits at the barrier in line (\d+)", said)]
+    assert waits == lines * -(-N // T)
+    assert f"s_Q[{tx}][{(ty + 1) % T}], carried by thread ({tx}, {(ty + 1) % T})" in said
+    total = Q[row] @ K[col]
+    assert f"The sum is {total}.".replace("-", "−") in said
+    assert f"stores S[{row}][{col}]" in frames[-1].caption
+    for frame in frames:
+        assert faults(frame.svg) == []
+
+
+def test_exchanged_roles_come_from_the_trace():
+    assert "the two are exchanged" in followed_thread()[2].caption
+    code = load_kernel("03_tiled.cu", "scaled_dot_product").code
+    old = "s_K[tx][ty] = col < N && i + tx < d ? K[(size_t)col * d + i + tx]"
+    assert old in code
+    swapped = old.replace("tx", "#").replace("ty", "tx").replace("#", "ty")
+    with changed("03_tiled.cu", code.replace(old, swapped, 1)):
+        other = followed_thread()[2].caption
+    assert "Along d its index is i + ty." in other and "exchanged" not in other
+
+
+def test_a_followed_thread_has_an_element():
+    for wrong in (((4, 0), (0, 0)), ((0, 0), (2, 0)), ((3, 3), (1, 1), 7)):
+        with pytest.raises(ValueError, match="has no element of S"):
+            followed_thread(*wrong)
