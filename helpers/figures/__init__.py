@@ -8,8 +8,12 @@ from .pictures.footprint import footprint, sectors
 from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
+from .pictures.tile_layouts import TILE_STEPS, tile_layouts
+from .tile_runs import ELEMENT_BYTES
 
 __all__ = [
+    "ELEMENT_BYTES",
+    "TILE_STEPS",
     "filling",
     "footprint",
     "gpu_picture",
@@ -20,6 +24,7 @@ __all__ = [
     "ownership",
     "sectors",
     "thread_map",
+    "tile_layouts",
 ]
 
 interacting.register()

@@ -77,9 +77,10 @@ function render({ model, el }) {
   for (const value of SPEEDS) speeds.append(element("option", { value }, `${value}×`));
   speeds.value = "1";
   const loop = button("loop", "Loop: start again after the last step");
+  const tabs = element("div", { class: "figure-player-tabs" });
   const controls = element(
     "div", { class: "figure-player-controls", role: "group", "aria-label": "Playback" },
-    first, previous, play, next, last, scrubber, counter, speeds, loop,
+    first, previous, play, next, last, scrubber, counter, speeds, loop, tabs,
   );
   const strip = element("div", { class: "figure-player-strip" });
   const status = element("p", { class: "figure-player-status", role: "status" });
@@ -133,6 +134,7 @@ function render({ model, el }) {
     scrubber.setAttribute("aria-valuetext", place());
     scrubber.style.setProperty("--share", `${count() > 1 ? (100 * index) / (count() - 1) : 0}%`);
     counter.textContent = `${index + 1} / ${count()}`;
+    [...tabs.children].forEach((tab, step) => tab.setAttribute("aria-pressed", String(step === index)));
     const atEnd = !model.get("loop") && index === count() - 1;
     const atStart = !model.get("loop") && index === 0;
     for (const [control, off] of [[first, index === 0], [previous, atStart], [next, atEnd], [last, index === count() - 1]]) {
@@ -282,9 +284,21 @@ function render({ model, el }) {
   function onKeys() {
     root.dataset.keyFrames = keyFrames(model.get("key_frames") ?? [], frames, begin).join(" ");
   }
+  // Steps with names are a switch: a button for each, and none that plays.
+  function onLabels() {
+    const labels = model.get("labels") ?? [];
+    const named = count() > 1 && labels.length === count();
+    root.classList.toggle("figure-player-switch", named);
+    tabs.replaceChildren(...(named ? labels : []).map((label, step) => {
+      const tab = element("button", { type: "button" }, label);
+      tab.onclick = () => go(step);
+      return tab;
+    }));
+  }
   function onFrames() {
     frames = model.get("frames") ?? [];
     drawn = [];
+    onLabels();
     [index, begin] = [clamp(index), clamp(begin)];
     onKeys();
     scrubber.max = Math.max(count() - 1, 0);
@@ -323,7 +337,7 @@ function render({ model, el }) {
   }
   const watched = [
     ["change:frames", onFrames], ["change:index", onIndex], ["change:loop", onLoop],
-    ["change:key_frames", onKeys],
+    ["change:key_frames", onKeys], ["change:labels", onFrames],
     ["change:alt", onWords], ["change:name", onWords],
   ];
   for (const [what, callback] of watched) model.on(what, callback);

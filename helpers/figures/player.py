@@ -69,6 +69,8 @@ class Player(Figure):
         start: the step on which it opens, counted from 0, or from the end where negative; unless
             given the first `telling` one (see `canvas.telling`), and without any the first.
         index: the step shown, counted from 0; to begin with the one on which it opens.
+        labels: a name for each step; then the figure is a switch, a button for each of them in
+            place of what plays it.
         interval: milliseconds a step at speed 1.
         loop: after the last step comes the first.
         autoplay: start as soon as it is seen, except where reduced motion is preferred.
@@ -95,6 +97,7 @@ class Player(Figure):
     interval = traitlets.Int(1000, min=1).tag(sync=True)
     loop = traitlets.Bool(False).tag(sync=True)
     autoplay = traitlets.Bool(False).tag(sync=True)
+    labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     key_frames = traitlets.List(traitlets.Int(min=0)).tag(sync=True)
 
     _fresh = False  # frames are still to come, and with them the step on which it opens

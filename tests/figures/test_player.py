@@ -130,7 +130,17 @@ def test_interval_is_positive(interval):
 def test_only_what_the_viewer_sees_is_sent():
     state = Player(frames(2), alt="A", name="B").get_state()
     own = {key for key in state if not key.startswith("_")}
-    expected = {"frames", "key_frames", "index", "interval", "loop", "autoplay", "alt", "name"}
+    expected = {
+        "frames",
+        "labels",
+        "key_frames",
+        "index",
+        "interval",
+        "loop",
+        "autoplay",
+        "alt",
+        "name",
+    }
     assert own - {"layout", "tabbable", "tooltip"} == expected
 
 

@@ -703,6 +703,27 @@ def test_key_frames_go_on_from_where_a_figure_opens_or_a_viewer_has_gone_back_to
     assert controls.root.get_attribute("data-key-frames") == "0 2 3 5 6 8"
 
 
+def test_named_steps_are_a_switch(show):
+    page = show(player(3, labels=["plain", "padded", "XOR"], start=1), player(3, labels=["a", "b"]))
+    controls, other = Controls(page), Controls(page, 1)
+    tabs = controls.root.locator(".figure-player-tabs button")
+    assert tabs.all_inner_texts() == ["plain", "padded", "XOR"]
+    assert controls.root.get_by_role("button", name="Play").count() == 0  # none that plays
+
+    def pressed() -> list[str]:
+        return [
+            tab.inner_text() for tab in tabs.all() if tab.get_attribute("aria-pressed") == "true"
+        ]
+
+    assert pressed() == ["padded"]
+    controls.press("XOR")
+    assert pressed() == ["XOR"] and controls.caption == "caption 2"
+    controls.root.focus()
+    page.keyboard.press("Home")
+    assert pressed() == ["plain"] and controls.drawn == "picture 0"
+    assert other.root.get_by_role("button", name="Play").count() == 1  # not a name for each
+
+
 def test_a_page_may_lead_a_player_and_hears_of_its_steps(show):
     page = show(player(5, interval=60_000))
     page.evaluate(
