@@ -39,7 +39,7 @@ constexpr int WARP_ROWS = B_R / WARPS;     // rows of Q of one warp
 constexpr int ROW_TILES = WARP_ROWS / 16;  // the same in tiles of 16, the rows that mma multiplies
 constexpr int KEY_TILES = B_C / 8;         // 8 keys are the columns of S that mma makes
 constexpr int CHUNKS = HEAD_DIM / 8;       // chunks of 8 elements, 16 bytes, in a row
-// Blocks that a multiprocessor is to hold, at least: so many registers may the compiler use.
+// Blocks that a multiprocessor is to hold at least, which limits the registers of a thread.
 constexpr int BLOCKS = B_R != 64 || WARPS != 4 ? 1 : HEAD_DIM == 64 ? 3 : 2;
 
 // Where in a tile chunk `chunk` of row `row` begins, in elements. Every path into shared memory and
