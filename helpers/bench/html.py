@@ -23,6 +23,7 @@ SUMMARY = {
     "shared_load_bank_conflicts": ("shared loads", "conflicts"),
     "shared_store_wavefronts": ("shared stores", "wavefronts"),
     "shared_store_bank_conflicts": ("shared stores", "conflicts"),
+    "barriers": ("waits at", "barriers"),
     "instructions": ("PTX", "instructions"),
 }
 # The few that tell one run from another in the history.
@@ -33,7 +34,7 @@ HISTORY = (
     "instructions",
 )
 # Beside the source: requests are left out, to leave room for it.
-BY_LINE = tuple(name for name in SUMMARY if name != "instructions")
+BY_LINE = tuple(name for name in SUMMARY if name not in ("barriers", "instructions"))
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
@@ -149,6 +150,8 @@ def summary(data: Mapping[str, Any]) -> Markup:
     """A row for each kernel, and one for all of them: counters, error, time."""
     kernels = data["kernels"]
     columns = [name for name in SUMMARY if any(name in kernel["totals"] for kernel in kernels)]
+    if any("conflicts" in name for name in columns):  # there is no room for both
+        columns = [name for name in columns if name != "barriers"]
     headings = [("", "kernel"), *(SUMMARY[name] for name in columns)]
     rows = [[kernel["entry"], *_counts(kernel["totals"], columns)] for kernel in kernels]
     if len(kernels) > 1:

@@ -56,6 +56,17 @@ def test_sweep_gives_every_setting_as_plain_data():
         )
 
 
+def test_barriers_stand_where_conflicts_take_no_room():
+    """A softmax by a tree: 2 (1 + levels) + 1 barriers for each warp of each of its 32 rows."""
+    small = {"N": 32, "BLOCK_SIZE": 64}
+    (tree,) = sweep("04_reduction.cu", {"N": [32]}, "softmax", start=small, time=False)
+    counted = 32 * 2 * (2 * (1 + 6) + 1)
+    assert tree["totals"]["barriers"] == counted
+    assert "waits at" in bench_html.head(tree) and f"{counted:,}" in bench_html.head(tree)
+    (tiled,) = sweep("tiled", {"N": [32]}, start={"d": 16}, time=False)
+    assert "conflicts" in bench_html.head(tiled) and "barriers" not in bench_html.head(tiled)
+
+
 def test_sweep_keeps_going_past_what_cannot_run(subject, file):
     results = sweep(file, {"FAULT": [1, 2, 3]}, problem=transposed, rows=[21], cols=[37])
     assert [r["status"] for r in results] == ["wrong", "error", "refused"]
