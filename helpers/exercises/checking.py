@@ -2,14 +2,13 @@
 
 import contextlib
 import io
-import math
 import re
 
 from ..gpu import device
 from ..kernels.kernel import Kernel
 from ..kernels.source import KernelError
 from ..panels.brackets import unmatched
-from ..panels.difference import Difference
+from ..panels.difference_map import DifferenceMap
 from ..panels.error_panels import panel_of
 from ..simulator.bounds.least import duration
 from ..simulator.compile.compile_errors import parse_log
@@ -18,7 +17,6 @@ from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .answer import (
     Refused,
-    body,
     kernel_of,
     kernel_of_solution,
     read_answer,
@@ -27,25 +25,20 @@ from .answer import (
     refuse_includes,
     refuse_signature,
 )
+from .diagnosis import unfilled
+from .explaining import of_a_race, of_a_result, of_an_error
 from .goals import OTHER_WAYS, busiest, met, missed
-from .slips import slips, slips_of_text
 from .spec import Case, Exercise
-from .trial import Kept, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
+from .trial import Kept, Outcome, refuse_launch, simulate, time_on_gpu, wrong_on_gpu
 from .verdict import FAILED, NOT_REACHED, PASSED, Step, Verdict
 from .waiting_note import Waiting
-from .wording import age, first_line, in_words, said
+from .wording import age, asked, first_line, in_words, said
 
 BOUND_ON = "H200"  # that times are recorded of
 COMPILES, RIGHT, NO_RACE, GOAL, TIME = "compiles", "right", "no race", "goal", "time"
-# Advice for those who call the simulator themselves.
-_IN_LAUNCH = re.compile(
-    r", or (?:give launch\(\) a larger max_steps|pass a larger shared_mem)"
-    r"|run this kernel on a GPU, or (?=write the line another way)"
-)
 _UNROLL = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+unroll\b(?![ \t]*[\w(])", re.MULTILINE)
 _GAP = re.compile(r"//\s*Gap\b")
 _PRINTED = 2000  # characters of what a kernel prints that are kept
-_CLUES = 2  # that are told at a time
 
 
 def run(exercise: Exercise, source=None) -> Verdict:
@@ -78,6 +71,8 @@ class _Check:
             self.names.append(TIME)
         self.steps: list[Step] = []
         self.text, self.log, self.todo = "", "", ""
+        self.picture: DifferenceMap | None = None
+        self.case: Case | None = None  # that the simulator is at
         self.lines: tuple[int, ...] = ()
         self.printed = Kept(_PRINTED)
         self.waiting = Waiting(exercise.name)
@@ -92,11 +87,11 @@ class _Check:
     def passes(self, message: str = "") -> None:
         self.steps.append(Step(self.current, PASSED, message))
 
-    def fails(self, message: str, lines=(), todo: str = "") -> None:
+    def fails(self, message: str, lines=(), todo: str = "", picture=None) -> None:
         self.steps.append(Step(self.current, FAILED, message))
         total = self.text.count("\n") + 1
         self.lines = tuple(sorted({n for n in lines if n and 1 <= n <= total}))
-        self.todo = todo
+        self.todo, self.picture = todo, picture
         raise _Stop
 
     def verdict(self) -> Verdict:
@@ -110,6 +105,7 @@ class _Check:
             self.text,
             self.log,
             self.printed.told(),
+            self.picture,
         )
 
     def run(self, source) -> None:
@@ -132,14 +128,7 @@ class _Check:
             self.fails(str(error), self.lines_named(str(error)), todo)
         except SimulatorError as error:
             self.log = error.log or ""
-            panel = panel_of(error)
-            lines, todo = self.lines_of(error), [panel.todo]
-            for found, sentence in slips_of_text(self.text)[:_CLUES]:
-                lines += found
-                todo.append(sentence)
-            if error.kind == "unsupported":
-                todo.append("A check runs on the simulator, even where there is a GPU.")
-            self.fails(_IN_LAUNCH.sub("", panel.said[0]), lines, " ".join(filter(None, todo)))
+            self.fails(*of_an_error(exercise, self.text, self.case, error, self.lines_of(error)))
         except MemoryError:
             self.fails("The kernel asks for more memory than this machine has: look at the arrays.")
         except RecursionError:
@@ -160,6 +149,9 @@ class _Check:
         refuse_directives(exercise, self.text)
         self.kernels = [self.kernel_for(exercise.cases[0])]
         self.passes("The code compiles.")
+        if unfilled(exercise, self.text):
+            gaps = [n for n, line in enumerate(self.text.split("\n"), 1) if _GAP.search(line)]
+            self.fails("Nothing is filled in yet.", gaps, f"What is asked: {asked(exercise)}")
 
     def kernel_for(self, case: Case) -> Kernel:
         """The answer's kernel at a case, compiled; that it cannot be is told of the first step."""
@@ -178,6 +170,7 @@ class _Check:
             self.waiting.at(f"{RIGHT}, {in_words(case)}")
             if n:
                 self.kernels.append(self.kernel_for(case))
+            self.case = case
             counted = case == (exercise.counted or exercise.cases[-1])
             with self.printing():
                 outcome = simulate(exercise, case, self.kernels[n], count=counted, sanitize=True)
@@ -190,17 +183,23 @@ class _Check:
                     "input and stays as it is."
                 )
             if outcome.wrong:
-                self.explain(case, self.kernels[n], outcome.wrong)
+                self.explain(case, self.kernels[n], outcome)
         if self.findings:
             return
         self.be_right_without_unrolling()
         case = exercise.unseen(self.text)
         self.waiting.at(f"{RIGHT}, {in_words(case)}")
         kernel = self.kernel_for(case)
+        self.case = case
         outcome = simulate(exercise, case, kernel, count=bool(exercise.goals), quiet=True)
         self.unseen = case, outcome.report
         if outcome.wrong:
-            self.explain(case, kernel, outcome.wrong)
+            self.explain(case, kernel, outcome)
+
+    def explain(self, case: Case, kernel: Kernel, outcome: Outcome) -> None:
+        """Fail with what is wrong, and why as far as it is known."""
+        finding = next(iter(self.findings), None)
+        self.fails(*of_a_result(self.exercise, self.text, case, kernel, outcome, finding))
 
     def be_right_without_unrolling(self) -> None:
         """Where loops are unrolled, an array is in registers, and an index past its end vanishes.
@@ -222,55 +221,6 @@ class _Check:
                 "or a value that it has not set.",
             )
 
-    def explain(self, case: Case, kernel: Kernel, wrong: Difference) -> None:
-        """Fail with what is wrong, and with what the sanitizer says to it or who wrote it."""
-        message = f"With {in_words(case)}: {said(wrong)}"
-        if self.is_skeleton():
-            gaps = [n for n, line in enumerate(self.text.split("\n"), 1) if _GAP.search(line)]
-            if gaps:
-                self.fails(message, gaps, "Nothing is filled in yet.")
-        if self.findings:
-            self.fails(f"{message} A clue: {self.findings[0]}", self.findings[0].lines)
-        if clues := slips(kernel, math.isnan(wrong.got)):
-            lines = [line for found, _ in clues[:_CLUES] for line in found]
-            self.fails(message, lines, " ".join(sentence for _, sentence in clues[:_CLUES]))
-        report = simulate(self.exercise, case, kernel, count=True, quiet=True).report
-
-        def lines_with(counter: str) -> list[int]:
-            return [line for line, counts in report.by_line.items() if line and counts.get(counter)]
-
-        stores = lines_with("global_store_requests")
-        if not stores and (atomics := lines_with("global_atomic_requests")):
-            which = "line adds" if len(atomics) == 1 else "lines add"
-            why = f"The marked {which} to what the array held before, which may be anything: store "
-            self.fails(message, atomics, f"{why}the result with =.")
-        if not stores:
-            self.fails(message, *self.never_reached())
-        which = "line stores" if len(stores) == 1 else "lines store"
-        advice = wrong.advice
-        if wrong.kind == "scattered":  # it points to a race, and there is none
-            advice = "No race was found. Compare how an element that is right and one that is not "
-            advice += "are computed."
-        self.fails(message, stores, f"The marked {which} the result. {advice}")
-
-    def never_reached(self) -> tuple[list[int], str]:
-        """Lines that would store the result and those that return before, and what is said."""
-        code = mask(self.text)
-        names = "|".join(self.exercise.outputs)
-        found = re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code)
-        if not found:
-            return [], "No line of the kernel stores anything to global memory."
-        store, rows = line_of(code, found.start()), code.split("\n")
-        ways = [n for n in range(1, store) if re.search(r"\breturn\b", rows[n - 1])]
-        return [*ways, store], (
-            f"No thread came to line {store}, which stores the result: look at the conditions "
-            "on the way to it."
-        )
-
-    def is_skeleton(self) -> bool:
-        """Whether nothing is filled in yet."""
-        return body(self.text).split() == self.exercise.skeleton.split()
-
     def be_right_on_gpu(self) -> None:
         exercise = self.exercise
         for case, kernel in zip(exercise.cases, self.kernels, strict=True):
@@ -286,12 +236,12 @@ class _Check:
                 message = f"On the GPU, with {in_words(case)}: {said(wrong)}"
                 if self.findings:
                     self.fails(f"{message} A clue: {self.findings[0]}", self.findings[0].lines)
-                self.fails(message, todo=wrong.advice)
+                self.fails(message, todo="On the simulator the result is right.")
 
     def have_no_race(self) -> None:
         if self.findings:
-            finding = self.findings[0]
-            self.fails(str(finding), finding.lines, self.in_another_order())
+            order = self.in_another_order()
+            self.fails(*of_a_race(self.exercise, self.text, self.findings[0], order))
         if seen := self.in_another_order():
             self.fails(seen, todo="The result depends on which warp comes first.")
         self.passes(

@@ -24,6 +24,7 @@ _FOREIGN = {
     "behind it.",
     r"\belif\b": "Line {line}: elif is Python's, and else if is C's.",
 }
+_SURE = re.compile(r"no effect|before its value is set|out of bounds|unreachable")
 _SUM = re.compile(r"\bfloat\s+(\w+)\s*=\s*0[.0f]*\s*;")
 _DECLARED = re.compile(
     r"(?<![\w.])(?:int|unsigned|float|double|half|size_t|bool|float4)\s+(\w+)\s*(?=[=;\[])"
@@ -166,6 +167,7 @@ def _overwritten(text: str) -> Iterator[Clue]:
 
 def _warned(log: str, file: str) -> Iterator[Clue]:
     for found in parse_log(log):
-        if found.severity == "warning" and found.line and found.file == file:
+        sure = _SURE.search(found.message)
+        if found.severity == "warning" and found.line and found.file == file and sure:
             said = found.message.rstrip(".")
             yield (found.line,), f"The compiler warns of line {found.line}: {said}."

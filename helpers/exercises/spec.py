@@ -145,8 +145,8 @@ class Exercise:
         """Names of the arrays that the kernel writes."""
         return tuple(self.results)
 
-    def expected(self, arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """What each output should hold, by name, in float64."""
+    def expected(self, arguments: Mapping[str, Any], results=None) -> dict[str, np.ndarray]:
+        """What each output should hold, by name, in float64; or what other `results` give."""
 
         def exact(name: str) -> Any:
             value = arguments[name]
@@ -154,7 +154,7 @@ class Exercise:
 
         return {
             name: result(*map(exact, inspect.signature(result).parameters))
-            for name, result in self.results.items()
+            for name, result in (results or self.results).items()
         }
 
     def unseen(self, text: str) -> Case:

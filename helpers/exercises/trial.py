@@ -32,11 +32,13 @@ class Outcome:
         report: the simulator's.
         wrong: the first output that is not right, or None.
         changed: name of an input that the kernel wrote to, or empty.
+        arrays: the outputs by name, as the kernel left them.
     """
 
     report: Any
     wrong: Difference | None
     changed: str
+    arrays: Mapping[str, np.ndarray]
 
 
 def simulate(
@@ -62,7 +64,8 @@ def simulate(
         and name not in problem.expected
         and value.tobytes() != prepared.arrays[name].tobytes()
     )
-    return Outcome(report, _wrong(problem, kernel, prepared.arrays), next(changed, ""))
+    written = {name: prepared.arrays[name] for name in problem.expected}
+    return Outcome(report, _wrong(problem, kernel, prepared.arrays), next(changed, ""), written)
 
 
 def _wrong(problem: Problem, kernel: Kernel, arrays: Mapping[str, Any]) -> Difference | None:
@@ -154,6 +157,12 @@ def refuse_launch(exercise: Exercise, case: Case, kernel: Kernel) -> None:
             f"{kernel.entry}: the arrays of a thread take {local:,} bytes, and a GPU gives it "
             f"{SIMULATED.local:,} at most."
         )
+
+
+def given(exercise: Exercise, case: Case) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Arguments of a case by name, and what each output should hold."""
+    key = tuple(case.items())
+    return _inputs(exercise, key), _exact(exercise, key)
 
 
 @functools.lru_cache(maxsize=64)

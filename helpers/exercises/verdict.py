@@ -4,6 +4,7 @@ import textwrap
 from dataclasses import dataclass
 
 from ..kernels.listing import Listing, listing
+from ..panels.difference_map import DifferenceMap
 from ..panels.numbers import listed
 from ..show import Shows, render
 
@@ -42,6 +43,7 @@ class Verdict(Shows):
         source: the answer's text.
         log: what the compiler said, whole.
         printed: what the kernel printed.
+        picture: which elements are wrong, where nothing else can be said of them.
     """
 
     exercise: str
@@ -52,6 +54,7 @@ class Verdict(Shows):
     source: str = ""
     log: str = ""
     printed: str = ""
+    picture: DifferenceMap | None = None
 
     @property
     def passed(self) -> bool:
@@ -108,6 +111,8 @@ class Verdict(Shows):
             rows.append(
                 textwrap.fill(self.todo, WIDTH, initial_indent="  ", subsequent_indent="  ")
             )
+        if self.picture:
+            rows.append(repr(self.picture))
         rows += [repr(excerpt) for excerpt in self.excerpts]
         if self.printed:
             rows.append(f"Printed:\n{self.printed.rstrip()}")

@@ -1,5 +1,6 @@
 """What a check says of a case, of an error, and of what is wrong."""
 
+import re
 import time
 from pathlib import Path
 
@@ -14,11 +15,17 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).split("\n")[0]
 
 
+# Places that may come about by chance, and say nothing of the cause.
+_BY_CHANCE = ("every k-th", "scattered", "everywhere")
+
+
 def said(wrong: Difference) -> str:
     """How many elements are wrong, in which pattern, and the first of them."""
     if not wrong.wrong:  # inexact, or of another shape
         return wrong.sentence
-    text = f"{wrong.count}: {wrong.pattern}."
+    text = f"{wrong.count}."
+    if wrong.kind not in _BY_CHANCE:
+        text = f"{wrong.count}: {wrong.pattern}."
     if wrong.wrong != wrong.unwritten:
         index = ", ".join(map(str, wrong.first))
         text += f" {wrong.name}[{index}] is {short(wrong.got)} in place of {short(wrong.expected)}."
@@ -46,3 +53,9 @@ def age(exercise: Exercise) -> str:
         f"Looked at was {ANSWERS}/{path.name} as its cell was run {ago} ago: run the cell again if "
         "you have edited it since."
     )
+
+
+def asked(exercise: Exercise) -> str:
+    """The task without the marks of Markdown and LaTeX."""
+    text = re.sub(r"\\[A-Za-z]+\{([^{}]*)\}", r"\1", exercise.task)
+    return re.sub(r"[$`{}^]", "", text)

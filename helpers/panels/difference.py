@@ -230,7 +230,7 @@ def _compared(name: str, actual, want, tolerance: float, edges) -> Difference | 
         unwritten=int(unwritten.sum()),
         first=first,
         got=float(got[first]),
-        expected=float(want[first]),
+        expected=_as_stored(want[first], actual.dtype),
         where=tuple((int(axis.min()), int(axis.max())) for axis in np.nonzero(wrong)),
     )
 
@@ -267,6 +267,15 @@ def _pattern(got, want, wrong, unwritten, limit, edges) -> Found:
     if here.kind in _SPECIFIC and holds.kind != "mixed":
         return Found(holds.kind, words)
     return Found(here.kind, words)
+
+
+def _as_stored(value: np.float64, dtype: np.dtype) -> float:
+    """A number as an array of that type holds it: 0 where it is too small for it."""
+    if dtype.kind != "f":
+        return float(value)
+    with np.errstate(over="ignore", under="ignore"):
+        stored = float(np.asarray(value).astype(dtype))
+    return stored if np.isfinite(stored) else float(value)
 
 
 def _relative(distance: np.ndarray, want: np.ndarray) -> float:

@@ -1,0 +1,142 @@
+"""What a kernel did at each case, beside what known mistakes do: which of them it is."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels.kernel import Kernel
+from ..kernels.source import KernelError
+from ..panels.difference import ELEMENT
+from ..problem.poison import poisoned
+from ..simulator.compile.source_text import mask
+from ..simulator.errors import SimulatorError
+from .answer import Refused, kernel_of
+from .spec import Case, Exercise, Misconception
+from .trial import given, simulate
+
+_NUMBER = re.compile(r"\blines? \d+(?: and \d+)?")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_AFRESH = 4  # tolerances that two kernels of one mistake may differ by in rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """What a kernel does at a case.
+
+    Attributes:
+        case: the case.
+        arrays: what it has written, by name; empty if something stopped it.
+        error: what stopped it, without numbers of lines; or empty.
+        right: whether all outputs are right.
+    """
+
+    case: Case
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    error: str = ""
+    right: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A mistake that may be the one: what is said of it, and what gives its results.
+
+    Attributes:
+        sentence: what is confused with what.
+        text: a kernel that makes the mistake; or empty.
+        results: NumPy functions that do, where there is no text.
+    """
+
+    sentence: str
+    text: str = ""
+    results: Mapping | None = None
+
+    @classmethod
+    def of(cls, wrong: Misconception, solution: str) -> "Candidate":
+        """A misconception of an exercise."""
+        text = wrong.text(solution) if wrong.changes else ""
+        return cls(wrong.sentence, text, wrong.results)
+
+
+def behaviour(exercise: Exercise, text: str, case: Case, kernel: Kernel | None = None) -> Behaviour:
+    """Run a text at a case, all threads together; whatever stops it is its behaviour."""
+    try:
+        kernel = kernel or kernel_of(exercise, text, case)
+        outcome = simulate(exercise, case, kernel, quiet=True, count=False)
+    except (SimulatorError, KernelError, Refused) as error:
+        return Behaviour(case, error=_fault(error))
+    return Behaviour(case, outcome.arrays, right=outcome.wrong is None)
+
+
+def stopped(case: Case, error: Exception) -> Behaviour:
+    """The behaviour of a kernel that an error stopped."""
+    return Behaviour(case, error=_fault(error))
+
+
+def _fault(error: Exception) -> str:
+    return _NUMBER.sub("", str(error).split("\n")[0])
+
+
+def fits(exercise: Exercise, candidate: Candidate, seen: list[Behaviour]) -> bool:
+    """Whether a mistake does at every case what was seen, and gives a wrong result somewhere.
+
+    Args:
+        seen: what the answer did, at one case that went wrong or more.
+    """
+    return all(_does(exercise, candidate, one) for one in seen) and any(
+        not one.right for one in seen
+    )
+
+
+def _does(exercise: Exercise, candidate: Candidate, seen: Behaviour) -> bool:
+    """Whether a mistake does at a case what was seen there."""
+    arguments, want = given(exercise, seen.case)
+    if candidate.text:
+        its = behaviour(exercise, candidate.text, seen.case)
+        if seen.error or its.error:
+            return bool(seen.error) and seen.error == its.error
+        if its.right or seen.right:
+            return its.right and seen.right
+        arrays = its.arrays
+    elif seen.error:
+        return False
+    else:
+        with np.errstate(all="ignore"):
+            arrays = {**want, **exercise.expected(arguments, candidate.results)}
+        if all(_alike(arrays[n], want[n], want[n], exercise.tolerance) for n in want):
+            return seen.right
+    return all(
+        _alike(seen.arrays[name], arrays[name], want[name], _AFRESH * exercise.tolerance)
+        for name in want
+    )
+
+
+def _alike(got: np.ndarray, other: np.ndarray, want: np.ndarray, tolerance: float) -> bool:
+    """Whether two wrong arrays are the same up to rounding, NaN, infinities and gaps included."""
+    other = np.asarray(other)
+    if got.shape != other.shape:
+        return False
+    if got.dtype == other.dtype and (poisoned(got) != poisoned(other)).any():
+        return False
+    finite = np.abs(want[np.isfinite(want)])
+    a, b = got.astype(np.float64), other.astype(np.float64)
+    limit = ELEMENT * tolerance * np.maximum(np.abs(b), finite.max(initial=0.0))
+    with np.errstate(invalid="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= limit)
+    return bool((same & (np.isfinite(a) == np.isfinite(b))).all())
+
+
+def tokens(text: str) -> list[str]:
+    """The words and signs of a source text, comments apart."""
+    return _TOKEN.findall(mask(text))
+
+
+def distance(one: str, other: str) -> int:
+    """How far apart two source texts are: 0 if they are the same but for blanks and comments."""
+    if (a := tokens(one)) == (b := tokens(other)):
+        return 0
+    grams = (Counter(zip(t, [*t[1:], ""], [*t[2:], "", ""], strict=False)) for t in (a, b))
+    first, second = grams
+    return max(1, ((first - second) + (second - first)).total())

@@ -1,0 +1,212 @@
+"""Why a result is wrong: what is sure in the text, or a mistake that gives the same result.
+
+The exercise's own misconceptions come first, then small changes of the solution and of the answer
+(see `first_order`). Nothing is said that is not borne out: a mistake fits at every case, wrong ones
+and right ones, or a change of the answer puts it right at every case.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..kernels.kernel import Kernel
+from ..simulator.compile.source_text import mask
+from .answer import body, declared, kernel_of_solution
+from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
+from .first_order import Change, changes
+from .spec import Exercise
+
+_MOST = 2  # mistakes that are told as alternatives
+_WORK = 3000  # instructions of kernels that are tried at most, all together
+_LEAST, _LARGEST = 4, 18  # kernels that are tried, at least and at most
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is said of a wrong result.
+
+    Attributes:
+        sentences: the mistake; or two, each of which gives this result.
+        lines: numbers of the lines of the answer that it is about.
+    """
+
+    sentences: tuple[str, ...]
+    lines: tuple[int, ...]
+
+    @property
+    def said(self) -> str:
+        """All in one text."""
+        if len(self.sentences) == 1:
+            return self.sentences[0]
+        first, second = self.sentences
+        return f"One of two mistakes gives this result. Either: {first} Or: {second}"
+
+
+def unfilled(exercise: Exercise, text: str) -> bool:
+    """Whether nothing is filled in yet, whatever comments and blanks are there."""
+    return tokens(body(text)) == tokens(exercise.skeleton)
+
+
+def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+    """The misconception of the exercise that gives what was seen, or two of them.
+
+    Args:
+        text: the answer.
+        seen: what it does at the cases, the wrong ones first.
+    """
+    text = whole(text)
+    return _told(_written(exercise, text, seen))
+
+
+def derived(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+    """The same of mistakes that the exercise does not name."""
+    return _told(_small_changes(exercise, whole(text), seen))
+
+
+def whole(text: str) -> str:
+    """An answer with as many lines, the line that names its cell left empty."""
+    return "\n" * (text != body(text)) + body(text)
+
+
+def _told(found: list[tuple[str, list[int]]]) -> Diagnosis | None:
+    if not 1 <= len(found) <= _MOST:
+        return None
+    lines = {line for _, at in found for line in at}
+    return Diagnosis(tuple(sentence for sentence, _ in found), tuple(sorted(lines)))
+
+
+def _written(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[tuple[str, list[int]]]:
+    """Sentences of the exercise's misconceptions that fit, and lines of the answer."""
+    ranked = []
+    for number, wrong in enumerate(exercise.misconceptions):
+        candidate = Candidate.of(wrong, exercise.solution)
+        apart = distance(text, candidate.text) if candidate.text else 1
+        ranked.append((apart, number, candidate))
+    found: dict[str, list[int]] = {}
+    for apart, _, candidate in sorted(ranked, key=lambda one: one[:2]):
+        if fits(exercise, candidate, seen):
+            lines = places(exercise.solution, candidate.text, text) if candidate.text else []
+            found.setdefault(candidate.sentence, lines)
+            if not apart:
+                break
+    return list(found.items())
+
+
+def _small_changes(exercise, text: str, seen: list[Behaviour]) -> list[tuple[str, list[int]]]:
+    """The same of small changes: those that stand nearest to what was written are tried first."""
+    solution = exercise.solution
+    kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
+    words = [a.name for a in kernel.arguments if not a.pointer] + list(declared(exercise))
+    tried: list[tuple[int, int, bool, Change]] = []
+    nearest = distance(text, solution)
+    for change in changes(solution, exercise.marked, words):
+        apart = distance(text, change.text)
+        if change.mistake and apart < nearest:
+            tried.append((apart, len(tried), False, change))
+    for change in changes(text, own_lines(exercise, text), words):
+        if change.mended:
+            tried.append((distance(change.text, solution), len(tried), True, change))
+    found: dict[str, list[int]] = {}
+    best = None
+    for apart, _, mends, change in sorted(tried, key=lambda t: t[:2])[: _runs(kernel)]:
+        if best is not None and apart > best:
+            break
+        said = change.mended if mends else change.mistake
+        if said in found:
+            continue
+        if mends:
+            good, at = _puts_right(exercise, change.text, seen), [change.line]
+        else:
+            good = fits(exercise, Candidate(said, change.text), seen)
+            at = places(solution, change.text, text)
+        if good:
+            found[said], best = at, apart
+            if not apart:
+                break
+    return list(found.items())
+
+
+def _runs(kernel: Kernel) -> int:
+    """How many kernels are tried: fewer if they are long, so that nobody waits."""
+    size = sum(len(f.instructions) for f in kernel.ptx()[0].functions.values())
+    return max(_LEAST, min(_LARGEST, _WORK // max(1, size)))
+
+
+def _puts_right(exercise: Exercise, text: str, seen: Iterable[Behaviour]) -> bool:
+    return all(behaviour(exercise, text, one.case).right for one in seen)
+
+
+def own_lines(exercise: Exercise, text: str) -> set[int]:
+    """Numbers of the lines of an answer that are not in the skeleton."""
+    return {n for n in _new_lines(exercise.skeleton, text) if mask(text).split("\n")[n - 1].strip()}
+
+
+def _rows(text: str) -> list[str]:
+    return [" ".join(tokens(row)) for row in mask(text).split("\n")]
+
+
+def _new_lines(old: str, new: str) -> list[int]:
+    pairs = difflib.SequenceMatcher(None, _rows(old), _rows(new), autojunk=False).get_opcodes()
+    return [n + 1 for tag, _, _, c, d in pairs if tag != "equal" for n in range(c, d)]
+
+
+def places(solution: str, changed: str, text: str) -> list[int]:
+    """Lines of an answer that stand where the solution was changed."""
+    about = {n - 1 for n in _new_lines(changed, solution)}
+    rows = _rows(text)
+    pairs = difflib.SequenceMatcher(None, _rows(solution), rows, autojunk=False).get_opcodes()
+    found: set[int] = set()
+    for tag, a, b, c, d in pairs:
+        hit = about & set(range(a, b))
+        if hit and tag == "equal":
+            found |= {c + n - a + 1 for n in hit}
+        elif hit and tag == "replace" and b - a == d - c:
+            found |= {c + n - a + 1 for n in hit}
+        elif hit:
+            found |= {n + 1 for n in range(c, d)}
+    return sorted(n for n in found if 0 < n <= len(rows) and rows[n - 1])
+
+
+def at_fault(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[int]:
+    """Lines without which the answer would be right: one piece of several that differ.
+
+    Empty if there is one piece only, or no piece alone is at fault.
+    """
+    text = whole(text)
+    right, own = exercise.solution.split("\n"), text.split("\n")
+    matcher = difflib.SequenceMatcher(None, _rows(exercise.solution), _rows(text), autojunk=False)
+    pieces = [p for p in matcher.get_opcodes() if p[0] != "equal"]
+    pieces = [(a, b, c, d) for _, a, b, c, d in pieces if _code(right[a:b]) or _code(own[c:d])]
+    if not 2 <= len(pieces) <= _LEAST:
+        return []
+    for a, b, c, d in pieces:
+        mended = "\n".join([*own[:c], *right[a:b], *own[d:]])
+        if _puts_right(exercise, mended, seen):
+            return [n + 1 for n in range(c, d) if _code(own[n : n + 1])]
+    return []
+
+
+def _code(rows: list[str]) -> bool:
+    return bool(mask("\n".join(rows)).strip())
+
+
+def all_seen(exercise: Exercise, text: str, first: Behaviour) -> list[Behaviour]:
+    """What an answer does at all cases, one known already; wrong ones first, small ones first."""
+    seen = [first]
+    for other in exercise.cases:
+        if other != first.case:
+            seen.append(behaviour(exercise, text, other))
+    seen.sort(key=lambda one: (one.right, sum(a.size for a in one.arrays.values())))
+    return seen
+
+
+def stores_by_adding(exercise: Exercise, text: str) -> list[int]:
+    """Lines that add to an output by an atomic, where no line stores to it."""
+    code = mask(text)
+    names = "|".join(exercise.outputs)
+    if re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code):
+        return []
+    rows = code.split("\n")
+    pattern = rf"\batomic\w+\s*\(\s*(?:&\s*)?(?:{names})\b"
+    return [n for n, row in enumerate(rows, 1) if re.search(pattern, row)]

@@ -1,0 +1,197 @@
+"""What a check says of a wrong result, of a launch that was stopped, and of a race.
+
+What is certain comes first: slips in the text, findings of the sanitizer. Then a mistake that gives
+the same result, and where none does, which elements are wrong. Nothing is guessed.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.kernel import Kernel
+from ..panels.difference import ELEMENT
+from ..panels.difference_map import DifferenceMap, difference_map
+from ..panels.error_panels import panel_of
+from ..simulator.compile.source_text import line_of, mask
+from ..simulator.errors import SimulatorError
+from ..simulator.observe.findings import Finding
+from .comparing import Behaviour, behaviour
+from .diagnosis import all_seen, at_fault, derived, named, stores_by_adding
+from .slips import Clue, slips, slips_of_text
+from .spec import Case, Exercise
+from .trial import Outcome, given, simulate
+from .wording import in_words, said
+
+_CLUES = 2  # that are told at a time
+# Advice for those who call the simulator themselves.
+_IN_LAUNCH = re.compile(
+    r", or (?:give launch\(\) a larger max_steps|pass a larger shared_mem)"
+    r"|run this kernel on a GPU, or (?=write the line another way)"
+)
+_GUARD = re.compile(r"; guard the access with an if\.")
+_ADVICE = re.compile(r"(; |(?<=has written): |(?<=under way): )(?:(?!; ).)*$", re.DOTALL)
+_WAITS = re.compile(r"__sync(?:threads|warp)\w*|cp_async_wait\b|wait_(?:group|all)|\bbarrier\b")
+_ADDS = (
+    "The marked line adds to what the array held before, which may be anything: store the result "
+    "with =."
+)
+_HERE = (
+    "The marked lines are at fault: all else in the kernel is right. The picture shows which "
+    "elements are wrong."
+)
+_SHOWN = "The picture shows which elements are wrong."
+
+
+class Reason(NamedTuple):
+    """Why an answer fails.
+
+    Attributes:
+        message: what was seen.
+        lines: numbers of the lines that matter.
+        todo: the mistake, or what to try next.
+        picture: which elements are wrong, if nothing else is known of them.
+    """
+
+    message: str
+    lines: Sequence[int] = ()
+    todo: str = ""
+    picture: DifferenceMap | None = None
+
+
+def of_a_result(
+    exercise: Exercise,
+    text: str,
+    case: Case,
+    kernel: Kernel,
+    outcome: Outcome,
+    finding: Finding | None,
+) -> Reason:
+    """Why a result is wrong.
+
+    Args:
+        text: the answer.
+        case: where it is wrong; outcome: what it gave there.
+        kernel: the answer's kernel at that case.
+        finding: the sanitizer's first one, if there is one.
+    """
+    message = f"With {in_words(case)}: {said(outcome.wrong)}"
+    if clues := slips_of_text(text):
+        return _by(message, clues)
+    if adding := stores_by_adding(exercise, text):
+        return Reason(message, adding, _ADDS)
+    seen = all_seen(exercise, text, Behaviour(case, outcome.arrays))
+    own = () if finding is None else finding.lines
+    if finding is not None and finding.kind != "uninitialised":
+        message += f" A clue: {_told(exercise, text, finding)}"
+    if found := named(exercise, text, seen):
+        return Reason(message, found.lines or own, found.said)
+    if clues := slips(kernel, math.isnan(outcome.wrong.got)):
+        return _by(message, clues)
+    # A race between two lines tells the cause itself
+    if finding is None or len(set(own)) == 1:
+        if found := derived(exercise, text, seen):
+            return Reason(message, found.lines or own, found.said)
+    if finding is not None:
+        fact = f" A clue: {without_advice(finding)}" if finding.kind == "uninitialised" else ""
+        return Reason(f"{message}{fact}", own)
+    return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
+
+
+def _shown(exercise, text, reason: Reason, kernel, case, outcome, seen) -> Reason:
+    """Facts and a picture, where no mistake is known that gives this result."""
+    report = simulate(exercise, case, kernel, count=True, quiet=True).report
+    if not any(n and c.get("global_store_requests") for n, c in report.by_line.items()):
+        return Reason(reason.message, *_never_reached(exercise, text))
+    name = outcome.wrong.name
+    want = given(exercise, case)[1][name]
+    largest = float(np.abs(want[np.isfinite(want)]).max(initial=0.0))
+    limit = ELEMENT * exercise.tolerance * largest
+    picture = difference_map(outcome.arrays[name], want, limit, name)
+    if lines := at_fault(exercise, text, seen):
+        return Reason(reason.message, lines, _HERE, picture)
+    return Reason(reason.message, (), _SHOWN, picture)
+
+
+def _by(message: str, clues: list[Clue]) -> Reason:
+    """What is sure in the text."""
+    lines = [line for found, _ in clues[:_CLUES] for line in found]
+    return Reason(message, lines, " ".join(sentence for _, sentence in clues[:_CLUES]))
+
+
+def of_an_error(
+    exercise: Exercise, text: str, case: Case | None, error: SimulatorError, lines: list[int]
+) -> Reason:
+    """Why a kernel did not compile or was stopped.
+
+    Args:
+        case: at which it was launched, or None before that.
+        lines: of the answer that the error is about.
+    """
+    panel = panel_of(error)
+    message = _IN_LAUNCH.sub("", panel.said[0])
+    clues = slips_of_text(text)[:_CLUES]
+    lines = [*lines, *(line for found, _ in clues for line in found)]
+    todo = [panel.todo, *(sentence for _, sentence in clues)]
+    if error.kind == "unsupported":
+        todo.append("A check runs on the simulator, even where there is a GPU.")
+    elif case is not None and error.kind != "compile" and not clues:
+        seen = all_seen(exercise, text, behaviour(exercise, text, case))
+        mistake = named(exercise, text, seen) or derived(exercise, text, seen)
+        if mistake is not None:
+            lines += mistake.lines
+            todo.append(mistake.said)
+        if mistake is not None or re.search(r"\bif\s*\(|\?", mask(text)):
+            message = _GUARD.sub(".", message)  # there is one, or it is not what is missing
+    return Reason(message, lines, " ".join(filter(None, todo)))
+
+
+def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -> Reason:
+    """What the sanitizer has found where the result is right when all threads go together.
+
+    Args:
+        otherwise: what is wrong in another order of the warps, or empty.
+    """
+    if _asks_for_waits(exercise) and _waits(text) <= _waits(exercise.skeleton):
+        place = re.search(r"race on (\w+)", str(finding))
+        where = f" over {place[1]}" if place else ""
+        return Reason(
+            f"Threads get in each other's way{where}: nothing that is filled in lets one of them "
+            "wait for the others.", (), otherwise,
+        )  # fmt: skip
+    return Reason(_told(exercise, text, finding), finding.lines, otherwise)
+
+
+def _told(exercise: Exercise, text: str, finding: Finding) -> str:
+    """A finding; without its mend where the mend is what the exercise asks for."""
+    return without_advice(finding) if _asks_for_waits(exercise) else str(finding)
+
+
+def _asks_for_waits(exercise: Exercise) -> bool:
+    return _waits(exercise.solution) > _waits(exercise.skeleton)
+
+
+def _waits(text: str) -> int:
+    return len(_WAITS.findall(mask(text)))
+
+
+def without_advice(finding: Finding) -> str:
+    """What was found, and not what to do."""
+    return f"{_ADVICE.sub('', str(finding)).rstrip('.')}."
+
+
+def _never_reached(exercise: Exercise, text: str) -> tuple[list[int], str]:
+    """Lines that would store the result and those that return before, and what is said."""
+    code = mask(text)
+    names = "|".join(exercise.outputs)
+    found = re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code)
+    if not found:
+        return [], "No line of the kernel stores anything to global memory."
+    store, rows = line_of(code, found.start()), code.split("\n")
+    ways = [n for n in range(1, store) if re.search(r"\breturn\b", rows[n - 1])]
+    return [*ways, store], (
+        f"No thread came to line {store}, which stores the result: look at the conditions on the "
+        "way to it."
+    )
