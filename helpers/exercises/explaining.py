@@ -84,19 +84,21 @@ def of_a_result(
         return Reason(message, adding, _ADDS)
     seen = all_seen(exercise, text, Behaviour(case, outcome.arrays))
     own = () if finding is None else finding.lines
+    fact = ""  # that a mistake is found tells what a read of nothing only shows
     if finding is not None and finding.kind != "uninitialised":
-        message += f" A clue: {_told(exercise, text, finding)}"
+        fact = f" A clue: {without_advice(finding)}"
     if found := named(exercise, text, seen):
-        return Reason(message, found.lines or own, found.said)
+        return Reason(message + fact, found.lines or own, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
     # A race between two lines tells the cause itself
     if finding is None or len(set(own)) == 1:
         if found := derived(exercise, text, seen):
-            return Reason(message, found.lines or own, found.said)
+            return Reason(message + fact, found.lines or own, found.said)
     if finding is not None:
-        fact = f" A clue: {without_advice(finding)}" if finding.kind == "uninitialised" else ""
-        return Reason(f"{message}{fact}", own)
+        waits = len(set(own)) > 1
+        clue = _told(exercise, text, finding) if waits else without_advice(finding)
+        return Reason(f"{message} A clue: {clue}", own)
     return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
 
 
@@ -155,7 +157,7 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
         otherwise: what is wrong in another order of the warps, or empty.
     """
     if _asks_for_waits(exercise) and _waits(text) <= _waits(exercise.skeleton):
-        place = re.search(r"race on (\w+)", str(finding))
+        place = re.search(r"race on (.+?): ", str(finding))
         where = f" over {place[1]}" if place else ""
         return Reason(
             f"Threads get in each other's way{where}: nothing that is filled in lets one of them "

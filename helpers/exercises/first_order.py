@@ -39,6 +39,14 @@ _PAIRS = (
     ("threadIdx.x", "threadIdx.y"), ("blockIdx.x", "blockIdx.y"), ("tx", "ty"), ("x", "y"),
     ("row", "col"), ("first_row", "first_col"), ("block_row", "block_col"),
 )  # fmt: skip
+_OFF_BY_ONE = "The comparisons are off by one: they decide wrongly where both sides are equal."
+# What may be wrong in every comparison at once: what is replaced, by what, and what is said.
+_ALL = (
+    (r"(>=|<) (\w+)(?! - 1)\b", r"\1 \2 - 1", "The comparisons leave out the last index."),
+    (r"(>=|<) (\w+) - 1\b", r"\1 \2", "The comparisons leave out the last index."),
+    (r"(?<![<-])(<|>)(?![<>=])", r"\1=", _OFF_BY_ONE),
+    (r"(?<![<>])(<|>)=", r"\1", _OFF_BY_ONE),
+)
 
 
 def changes(text: str, lines: Collection[int], words: Collection[str]) -> list[Change]:
@@ -75,6 +83,10 @@ def _everywhere(found: list[Statement]) -> Iterator[tuple[list[Replaced], str]]:
         lines = {piece[0] for piece in pieces}
         if len(lines) > 1:
             yield pieces, f"{a} and {b} are exchanged throughout."
+    for pattern, new, said in _ALL:
+        hits = [(one, m) for one in found for m in re.finditer(pattern, one.code)]
+        if len(hits) > 1 and not any(one.code.startswith("for") for one, _ in hits):
+            yield [(o.start + m.start(), o.start + m.end(), m.expand(new)) for o, m in hits], said
     both = [p for one in found for a, b in _PAIRS[:2] for p in _exchanged(one, a, b)]
     if len(both) > 1:
         yield both, "x and y are exchanged throughout, in threadIdx as in blockIdx."
@@ -232,7 +244,8 @@ def _joined(one: Statement) -> Iterator[Found]:
         for kept, gone in ((left, right), (right, left)):
             name = _SIDE.match(one.code[slice(*gone)].strip().lstrip("("))
             whole = min(left[0], right[0]), max(left[1], right[1])
-            said = f"The condition does not look at {name[0].strip() if name else 'one edge'}."
+            what = "guard" if one.is_guard else "condition"
+            said = f"The {what} does not look at {name[0].strip() if name else 'one edge'}."
             pieces = [(one.start + whole[0], one.start + whole[1], one.code[slice(*kept)])]
             yield pieces, said, ""
 
@@ -376,6 +389,9 @@ def _steps(one: Statement) -> Iterator[Found]:
     """A whole step that is left out; what only lets threads wait is not one of them."""
     code = one.code.strip()
     if not code.endswith(";") or re.match(r"__sync|cp_async_(?:wait|commit)|return", code):
+        return
+    if re.match(r"if\b.*\b(?:return|break|continue);$", code):
+        yield [(one.start, one.end, ";")], "A guard is missing: nothing stops at the edge.", ""
         return
     what = one.what()
     if one.is_declaration or not (one.target or "(" in code):

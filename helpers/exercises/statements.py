@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"\s*(?:const |constexpr )*(?:int|unsigned|size_t|bool)\b"
 
 
 @dataclass(frozen=True)
-class Access:
+class Indexed:
     """`name[...]` with one index or more; positions within the statement."""
 
     name: str
@@ -50,7 +50,7 @@ class Statement:
         return self.start + len(self.code)
 
     @cached_property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[Indexed, ...]:
         """What is accessed by an index, outermost first."""
         return tuple(_accesses(self.code))
 
@@ -81,6 +81,11 @@ class Statement:
     def is_integer(self) -> bool:
         """Whether what it declares is an index or a condition."""
         return bool(_INTEGER.match(self.code))
+
+    @property
+    def is_guard(self) -> bool:
+        """Whether its condition lets some threads stop, or load something else."""
+        return bool(re.search(r"\?|\b(?:return|break|continue)\b", self.code))
 
     def declares(self, at: int) -> bool:
         """Whether the name at a position is the one that is set."""
@@ -157,7 +162,7 @@ def _split(code: str, sign: str) -> list[str]:
     return parts
 
 
-def _accesses(code: str) -> Iterator[Access]:
+def _accesses(code: str) -> Iterator[Indexed]:
     for found in re.finditer(r"([A-Za-z_]\w*)\[", code):
         indices, at = [], found.end() - 1
         while at < len(code) and code[at] == "[":
@@ -171,7 +176,9 @@ def _accesses(code: str) -> Iterator[Access]:
             at += 1
         rest = code[at:].lstrip()
         stored = bool(re.match(r"(?:[+\-*/]?=)(?!=)", rest))
-        yield Access(found[1], "stored to" if stored else "read", found.start(), at, tuple(indices))
+        yield Indexed(
+            found[1], "stored to" if stored else "read", found.start(), at, tuple(indices)
+        )
 
 
 def _side(code: str, at: int, step: int) -> tuple[int, int]:

@@ -97,6 +97,11 @@ class Verdict(Shows):
     def _head(self) -> str:
         return f"{self.exercise}: {'solved' if self.passed else 'not yet'}"
 
+    @property
+    def todo_pieces(self) -> list[str]:
+        """What to try next, cut at its backquotes: every second piece is code."""
+        return self.todo.split("`")
+
     def html(self):
         return render("verdict.html", verdict=self, head=self._head(), signs=_SIGNS)
 

@@ -16,6 +16,7 @@ def first_line(error: Exception) -> str:
 
 
 # Places that may come about by chance, and say nothing of the cause.
+_PERIOD = re.compile(r", every \d+\w\w \w+, from \d+")
 _BY_CHANCE = ("every k-th", "scattered", "everywhere")
 
 
@@ -25,7 +26,7 @@ def said(wrong: Difference) -> str:
         return wrong.sentence
     text = f"{wrong.count}."
     if wrong.kind not in _BY_CHANCE:
-        text = f"{wrong.count}: {wrong.pattern}."
+        text = f"{wrong.count}: {_PERIOD.sub('', wrong.pattern)}."
     if wrong.wrong != wrong.unwritten:
         index = ", ".join(map(str, wrong.first))
         text += f" {wrong.name}[{index}] is {short(wrong.got)} in place of {short(wrong.expected)}."
@@ -56,6 +57,6 @@ def age(exercise: Exercise) -> str:
 
 
 def asked(exercise: Exercise) -> str:
-    """The task without the marks of Markdown and LaTeX."""
-    text = re.sub(r"\\[A-Za-z]+\{([^{}]*)\}", r"\1", exercise.task)
-    return re.sub(r"[$`{}^]", "", text)
+    """The task without the marks of LaTeX."""
+    text = re.sub(r"\\(?:[A-Za-z]+|.)\s*", "", exercise.task)
+    return re.sub(r"[${}^]", "", text)

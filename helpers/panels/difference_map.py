@@ -53,7 +53,7 @@ class DifferenceMap(Shows):
         """What the picture shows, in a sentence."""
         down, across = self.cell
         several = f" A cell is {down} × {across} elements, the worst of them shown."
-        return f"{self.title}: what is wrong.{several if down * across > 1 else ''}"
+        return f"Which elements of {self.title} are wrong.{several if down * across > 1 else ''}"
 
     def html(self):
         left, top = 44, 22
@@ -66,7 +66,7 @@ class DifferenceMap(Shows):
         marks = [(top + n * _CELL + _CELL - 1, self.rows[n]) for n in _ticks(self.rows, 4)]
         return render(
             "difference_map.html", map=self, runs=runs, ticks=ticks, marks=marks, cell=_CELL,
-            width=left + len(self.columns) * _CELL + 12, height=top + len(self.rows) * _CELL + 4,
+            width=left + len(self.columns) * _CELL + 52, height=top + len(self.rows) * _CELL + 4,
             left=left, top=top,
         )  # fmt: skip
 

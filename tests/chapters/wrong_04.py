@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no barrier before a level",
             (("        __syncthreads();\n        if", "        if"),),
             "no race",
-            ("s_s", "__syncthreads()"),
+            ("s_s", "wait for the others"),
         ),
         Wrong(
             "a tree for each sum",

@@ -31,13 +31,23 @@ def test_solution_passes(name):
 
 
 @each_exercise
-def test_skeleton_fails_with_a_reason(name):
-    verdict = check(name, skeleton(name))
-    assert not verdict.passed
-    assert verdict.steps[0].state == PASSED, verdict  # a student starts from what compiles
-    assert len(said(verdict)) > 60
-    assert verdict.lines
-    assert verdict.excerpts[0].lines
+def test_skeleton_fails_and_gives_nothing_away(name):
+    """What is unfilled is told so, with what is asked; neither the answer nor its place is."""
+    one = exercise(name)
+    talk = "\n// My own comment: __syncthreads()\n"
+    for text in (one.skeleton, one.skeleton.replace("\n", "  \n\n") + talk):
+        verdict = check(name, text)
+        assert [step.state for step in verdict.steps[:2]] == [PASSED, FAILED], verdict
+        assert verdict.failed.message == "Nothing is filled in yet."
+        assert verdict.todo.startswith("What is asked: ") and len(verdict.todo) > 50
+        assert "$" not in verdict.todo and "\\" not in verdict.todo
+        rows = text.split("\n")
+        assert all("Gap" in rows[n - 1] for n in verdict.lines)
+        shown = re.sub(r"\s", "", repr(verdict))
+        for number in one.marked:
+            code = re.sub(r"\s", "", one.solution.split("\n")[number - 1].split("//")[0])
+            if len(code) > 3 and code not in re.sub(r"\s", "", text):
+                assert code not in shown
 
 
 @each_exercise
