@@ -32,12 +32,12 @@ extern "C" __global__ __launch_bounds__(TILE * TILE) void pv_multiply(
             // Gap 2: copy here what only this turn needs; past the edges, 0.
             const int row = block_row + c * TILE + tx;  //!
             s_P[tx][ty] = row < N && i + ty < N ? P[(size_t)row * N + i + ty] : 0.0f;  //!
-            __syncthreads();  // the tiles are whole before any thread reads what others copied
+            __syncthreads();  // both tiles are whole
             for (int k = 0; k < TILE; k++) {
                 // Gap 3: add a product to the sum that it belongs to.
                 sum[c] += s_P[tx][k] * s_V[k][ty];  //!
             }
-            __syncthreads();  // all threads are done with the tiles before others replace them
+            __syncthreads();  // all threads are done with them
         }
     }
 

@@ -29,8 +29,8 @@ extern "C" __global__ void sparse_output(
 
     float sum = 0.0f;
     for (int m = 0; m < M; m += TILE) {  // TILE places of the lists at a time
-        // Gap 2: copy places m ... m + TILE - 1 of this block's lists and weights; past the end of
-        // a list weight 0, and any row of V that exists.
+        // Gap 2: copy places m ... m + TILE - 1 of this block's lists and weights. Past the
+        // end of a list: weight 0, and any row of V that exists.
         const bool inside = query < N && m + tx < M;  //!
         s_W[ty][tx] = inside ? W[query * M + m + tx] : 0.0f;  //!
         s_keys[ty][tx] = inside ? keys[query * M + m + tx] : 0;  //!

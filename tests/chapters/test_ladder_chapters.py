@@ -91,7 +91,7 @@ def test_whose_sectors_the_coarsened_products_load():
 def test_launch_bounds_cap_registers():
     assert FACTS.limits["regsPerMultiprocessor"] == 65536 == 1024 * 64
     text = prose("05_thread_coarsening")
-    assert "An SM has 65,536 of them, so each of 1,024 threads gets 64 at most" in text
+    assert "an SM has 65,536 of them, so each of 1,024 threads gets 64 at most" in text
     kernel = rung("coarsened").launches(N, D, TILE=32)[0].kernel
     assert "__launch_bounds__(TILE * TILE)" in kernel.source
     assert kernel.machine_code().registers <= 64
