@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 from figure_pages import changed
-from figure_texts import faults, texts
+from figure_texts import after, faults, texts
 
 from helpers.figures.products import run_product
 from helpers.figures.warps.followed_thread import followed_thread
 from helpers.figures.warps.memory_story import hazards, tell
+from helpers.figures.warps.naive_walk import naive_walk, walk
 from helpers.figures.warps.races import (
     ORDERS,
     stories,
@@ -21,6 +22,7 @@ from helpers.figures.warps.races import (
     tree_race,
 )
 from helpers.kernels import load_kernel
+from helpers.measure.facts import load_facts
 
 CASES = {"tiling": tiling_case, "tree": tree_case}
 PICTURES = {"tiling": tiling_race, "tree": tree_race}
@@ -190,3 +192,61 @@ def test_a_followed_thread_has_an_element():
     for wrong in (((4, 0), (0, 0)), ((0, 0), (2, 0)), ((3, 3), (1, 1), 7)):
         with pytest.raises(ValueError, match="has no element of S"):
             followed_thread(*wrong)
+
+
+# ---------------------------------------------------------------- the naive walk
+
+
+def naive_report(N: int, d: int, TILE: int):
+    return run_product("02_naive.cu", N, d, TILE).report
+
+
+@pytest.mark.parametrize("N, d, TILE, a_turn", [(32, 16, 16, 18), (16, 8, 8, 12), (24, 16, 8, 12)])
+def test_the_walk_asks_for_what_the_report_counts(N, d, TILE, a_turn):
+    report = naive_report(N, d, TILE)
+    blocks, warps = report.grid[0] * report.grid[1], TILE * TILE // 32
+    found = [
+        turn
+        for y in range(report.grid[1])
+        for x in range(report.grid[0])
+        for turn in walk(report, range(warps), (x, y, 0))
+    ]
+    assert len(found) == blocks * warps * d
+    assert {turn.asked for turn in found} == {a_turn}
+    assert sum(turn.asked for turn in found) == report.counters["global_load_sectors"]
+    assert sum(len(t.requests) for t in found) == report.counters["global_load_requests"]
+    # New is what a block reads at all: its rows of Q and of K, each sector once.
+    assert sum(turn.new for turn in found) == blocks * 2 * TILE * d // 8
+
+
+def test_the_walk_is_that_of_the_indices():
+    for turn in walk(naive_report(32, 16, 16), (0, 1)):
+        q, k = turn.requests["Q"], turn.requests["K"]
+        assert q.elements == {row * 16 + turn.number for row in range(16)}
+        assert k.elements == {col * 16 + turn.number for col in (2 * turn.warp, 2 * turn.warp + 1)}
+        start = turn.number % 8 == 0  # of a sector
+        assert (len(q.new), len(k.new)) == (16 * (start and turn.warp == 0), 2 * start)
+
+
+def test_waits_are_the_gpus_and_said_to_be_so():
+    facts = load_facts()
+    frames = naive_walk(naive_report(32, 16, 16), facts, Q=(32, 16), K=(32, 16))
+    assert len(frames) == 32 and [n for n, f in enumerate(frames) if f.telling] == [1]
+    far, near = round(facts.latency["DRAM"]), round(facts.latency["L1"])
+    for at, waits in ((0, far), (1, far), (2, near), (16, far), (30, near)):
+        assert f"waits {waits} cycles: {'GPU memory' if waits == far else 'L1'}" in texts(
+            frames[at].svg
+        )
+    assert after(frames[-1].svg, "cycles that warp 1 has waited") == f"{2 * far + 14 * near:,}"
+    assert after(frames[-1].svg, "sectors asked for, warps 0 and 1") == "576"
+    assert after(frames[-1].svg, "of these new: from the GPU's memory") == "40"
+    shown = " ".join(texts(frames[0].svg))
+    assert facts.device in shown and "Model: L1 is empty at first" in shown
+    assert "since warp 0 has asked for them" in frames[1].caption
+    for frame in frames[::5]:
+        assert faults(frame.svg) == []
+
+
+def test_a_walk_needs_whole_sectors():
+    with pytest.raises(ValueError, match="takes the shapes of Q and K"):
+        naive_walk(naive_report(8, 6, 8), load_facts(), Q=(8, 6), K=(8, 6))
