@@ -115,9 +115,11 @@ class Layout:
         """(block axes (may be 1)…, warps, 32): threads padded to whole warps with `fill`."""
         value = self.lift(value)
         blocks = value.shape[: self.nb]
-        flat = np.broadcast_to(value, blocks + self.tshape).reshape(blocks + (self.nthreads,))
-        padding = self.warps * LANES - self.nthreads
-        if padding:
+        if value.shape[self.nb :] != self.tshape:
+            value = np.broadcast_to(value, blocks + self.tshape)
+        flat = value
+        if self.warps * LANES != self.nthreads:
+            flat = value.reshape(blocks + (self.nthreads,))
             padded = np.full(blocks + (self.warps * LANES,), fill, value.dtype)
             padded[..., : self.nthreads] = flat
             flat = padded
@@ -126,8 +128,9 @@ class Layout:
     def threads(self, lanes: np.ndarray) -> np.ndarray:
         """The inverse of `lanes`."""
         blocks = lanes.shape[:-2]
-        flat = lanes.reshape(blocks + (self.warps * LANES,))
-        return flat[..., : self.nthreads].reshape(blocks + self.tshape)
+        if self.warps * LANES != self.nthreads:
+            lanes = lanes.reshape(blocks + (self.warps * LANES,))[..., : self.nthreads]
+        return lanes.reshape(blocks + self.tshape)
 
     def active_lanes(self, mask: np.ndarray | None) -> np.ndarray | None:
         """The lanes of a mask; None when every lane of every warp is active."""

@@ -65,8 +65,10 @@ class Footprint:
             self._close()
             self._layout = layout
             self._batches += 1
+        if access.space != "global":
+            return
         addresses, wavefronts = _addresses(access)
-        if access.space != "global" or not addresses.size:
+        if not addresses.size:
             return
         if access.instruction.opcode != "cp":  # cp.async goes another way
             lanes = access.lanes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..bounds.demand import Traffic, Work
@@ -104,12 +105,17 @@ def executed(run):
 
 def kind_of(i: Instruction) -> str:
     """`fp32`, `special`, `tensor`, or empty for what is none of them."""
-    if i.opcode in ("mma", "wmma"):
-        return TENSOR if i.opcode == "mma" or "mma" in i.modifiers else ""
-    last = i.modifiers[-1] if i.modifiers else ""
-    if i.opcode in _SPECIAL and last in ("f32", "f16", "f16x2", "bf16", "bf16x2"):
+    return _kind(i.opcode, i.modifiers)
+
+
+@lru_cache(maxsize=4096)
+def _kind(opcode: str, modifiers: tuple[str, ...]) -> str:
+    if opcode in ("mma", "wmma"):
+        return TENSOR if opcode == "mma" or "mma" in modifiers else ""
+    last = modifiers[-1] if modifiers else ""
+    if opcode in _SPECIAL and last in ("f32", "f16", "f16x2", "bf16", "bf16x2"):
         return SPECIAL
-    return FP32 if i.opcode in _FP32 and last == "f32" else ""
+    return FP32 if opcode in _FP32 and last == "f32" else ""
 
 
 def issues(i: Instruction) -> int:

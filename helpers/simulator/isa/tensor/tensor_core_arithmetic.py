@@ -26,6 +26,7 @@ as (k, n, warps), C and D as (m, n, warps): every step is then one pass over con
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -73,13 +74,18 @@ def factors(bits: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     bits: uint16 for `kind` f16 and bf16, uint32 for tf32, of which the hardware ignores the last
     13 bits.
     """
-    if kind == "f16":
-        values = bits.view(np.float16).astype(np.float32)
-    elif kind == "bf16":
-        values = widen_bf16(bits)
-    else:
-        bits = bits & np.uint32(0xFFFFE000)
-        values = bits.view(np.float32)
+    if kind in ("f16", "bf16"):
+        values, exponents = _all_factors(kind)
+        return values.take(bits), exponents.take(bits)
+    bits = bits & np.uint32(0xFFFFE000)
+    return bits.view(np.float32), FORMATS[kind].exponents(bits)
+
+
+@cache
+def _all_factors(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Float32 values and int16 exponents of all words of 16 bits."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    values = bits.view(np.float16).astype(np.float32) if kind == "f16" else widen_bf16(bits)
     return values, FORMATS[kind].exponents(bits)
 
 
@@ -122,10 +128,14 @@ def _product_type(kind: str, a_exponents: np.ndarray, b_exponents: np.ndarray) -
 def _fused_sums(a, b, c, bias: int) -> np.ndarray:
     """Steps 1 to 3 for a few warps; a, b and c are pairs of values and exponents."""
     (a_values, a_exponents), (b_values, b_exponents), (c_values, c_exponents) = a, b, c
-    exponents = a_exponents[:, :, None] + b_exponents[:, None]
+    # Of few warps the inner loops are short: an array laid out is quicker than a broadcast one.
+    columns = b_values.shape[1]
+    exponents = a_exponents[:, :, None].repeat(columns, axis=2)
+    exponents += b_exponents[:, None]
     top = np.maximum(exponents.max(axis=0), c_exponents)
     np.maximum(top, _LOWEST, out=top)
-    terms = a_values[:, :, None] * b_values[:, None]
+    terms = a_values[:, :, None].repeat(columns, axis=2)
+    terms *= b_values[:, None]
     if terms.dtype == np.float32:
         # No product that is not zero has an exponent below -100 here.
         terms *= _power_of_two(FRACTION_BITS - np.maximum(top, np.int16(-100)), np.float32)

@@ -48,7 +48,8 @@ def mma(
     simulated, and for a wrong number of registers.
     """
     registers = (a, b, c)
-    leading = np.broadcast_shapes(*(r.shape for r in (*a, *b, *c)))[:-1]
+    shapes = {r.shape for r in (*a, *b, *c)}
+    leading = (shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes))[:-1]
     if shape == "m8n8k4" and a_type == b_type == "f16":
         _check_quad_pairs(d_type, c_type, registers)
         out = multiply_quad_pairs(layouts, d_type, c_type, registers, leading)
