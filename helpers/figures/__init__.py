@@ -5,6 +5,7 @@ from .ideas.gpu_picture import gpu_picture
 from .ideas.latency_hiding import hiding_frames, latency_hiding
 from .pictures.filling import filling
 from .pictures.footprint import footprint, sectors
+from .pictures.matrix_loads import LDMATRIX_STEPS, ldmatrix_steps
 from .pictures.memory_chart import memory_chart
 from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
@@ -13,12 +14,14 @@ from .tile_runs import ELEMENT_BYTES
 
 __all__ = [
     "ELEMENT_BYTES",
+    "LDMATRIX_STEPS",
     "TILE_STEPS",
     "filling",
     "footprint",
     "gpu_picture",
     "hiding_frames",
     "latency_hiding",
+    "ldmatrix_steps",
     "memory_chart",
     "multiprocessors",
     "ownership",
