@@ -79,8 +79,8 @@ class Player(Figure):
             ones. A viewer who goes back before that step has them from there on.
         name, alt: for screen readers: a short name, and what the figure shows.
 
-    Assign `frames` to show others in the same place; the step stays where it is if there is one,
-    and the first that come open like any.
+    Assign `frames` to show others in the same place; they open like any, or stay at the step to
+    which the viewer has gone if there is one.
     `index` follows the viewer when playing stops, not while it goes on.
 
     On paper it stands at the step on which it opens, and its other telling ones beside that.
@@ -100,7 +100,7 @@ class Player(Figure):
     labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     key_frames = traitlets.List(traitlets.Int(min=0)).tag(sync=True)
 
-    _fresh = False  # frames are still to come, and with them the step on which it opens
+    _made = False
 
     def __init__(self, frames: Iterable = (), *, start: int | None = None, **options):
         given = as_frames(frames)
@@ -108,7 +108,7 @@ class Player(Figure):
             given = _opening_on(given, start)
         options.setdefault("index", _opening(given))
         super().__init__(frames=given, **options)
-        self._fresh = not given
+        self._made = True
 
     def __setattr__(self, name: str, value) -> None:
         super().__setattr__(name, as_frames(value) if name == "frames" else value)
@@ -119,8 +119,9 @@ class Player(Figure):
 
     @traitlets.observe("frames")
     def _keep_index(self, change) -> None:
-        if self._fresh and self.frames:
-            self._fresh, self.index = False, _opening(self.frames)
+        # Who has not left the step on which the old ones opened sees that of the new ones.
+        if self._made and self.index == _opening(change["old"]):
+            self.index = _opening(self.frames)
         self.index = self._within_frames({"value": self.index})
 
     @property

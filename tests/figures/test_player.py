@@ -102,9 +102,13 @@ def test_frames_that_come_later_open_as_well_and_keep_their_step_then():
     player = Player()
     player.frames = told(frames(5), 3)
     assert player.index == 3
+    player.frames = frames(2)  # fewer, and then as many as before
+    player.frames = told(frames(6), 4)
+    assert player.index == 4
     player.index = 1
     player.frames = told(frames(6), 4)
     assert player.index == 1
+    assert Player(told(frames(5), 3), index=0).index == 0
 
 
 def test_the_still_shows_the_step_on_which_the_figure_opens():

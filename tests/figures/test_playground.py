@@ -302,4 +302,4 @@ def test_figures_need_no_widgets_and_no_matplotlib():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["24", "4"]
+    assert done.stdout.split() == ["36", "4"]
