@@ -12,7 +12,7 @@ from helpers.slides.front import course, notes_minutes, spoken
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 # Chapters whose notes are still to be written; none may come in again.
-WITHOUT = {"01", "02"}
+WITHOUT: set[str] = set()
 
 
 def sections(path: Path) -> list[list]:
