@@ -245,22 +245,30 @@ class Session:
             self._work = self.meanwhile(result)
             self._later(self._work, QUIET)
 
+    def _others(self) -> list[tuple[str, Value]]:
+        """What one control can be turned to, the nearest choices first."""
+        steps = []
+        for control in self.controls:
+            if control.kind != "timed":
+                at = control.choices.index(self.settings[control.name])
+                steps += [
+                    (abs(n - at), control.name, choice)
+                    for n, choice in enumerate(control.choices)
+                    if n != at
+                ]
+        return [(name, choice) for _, name, choice in sorted(steps, key=lambda step: step[0])]
+
     def meanwhile(self, result: Result) -> Generator[str, None, None]:
         """With nothing else to do: find which other choices cannot run, and what `idle` adds.
 
         The compiler, which is asked for this, leaves what it makes where the next run finds it.
         """
         refused = {}
-        for control in self.controls:
-            if control.kind == "timed":
-                continue
-            for choice in control.choices:
-                if choice == self.settings[control.name]:
-                    continue
-                yield ""
-                reason = self.subject.refusal({**self.settings, control.name: choice})
-                if reason:
-                    refused[control.name, choice] = reason
+        for name, choice in self._others():
+            yield ""
+            reason = self.subject.refusal({**self.settings, name: choice})
+            if reason:
+                refused[name, choice] = reason
         if refused != self.refused:
             self.refused = refused
             self._changed()

@@ -268,6 +268,7 @@ def jupyterlab(tmp_path):
         port = probe.getsockname()[1]
     environment = {**os.environ, "HOME": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "c")}
     environment |= {"JUPYTER_DATA_DIR": str(tmp_path / "d"), "PYTHONUNBUFFERED": "1"}
+    environment["HELPERS_COMPILED"] = "off"  # nobody turns a bench here
     command = [sys.executable, str(ROOT / "tools" / "lab.py"), "--no-browser", f"--port={port}"]
     server = subprocess.Popen(
         command, cwd=tmp_path, env=environment, text=True,

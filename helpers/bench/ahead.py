@@ -1,0 +1,66 @@
+"""Compile what the ladder's benches can be turned to, before anybody turns them.
+
+    python -m helpers.bench.ahead [rung ...]
+
+`make lab` starts it beside JupyterLab. What it makes is kept where the next session looks for it
+(`compile.kept_nvrtc`), and what is there already is not made again. So the first change of a bench
+does not wait for the compiler, on a new machine neither, once this has run for about a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+
+from ..kernels.source import CannotRun, KernelError
+from ..problem.ladder import ladder
+from ..simulator.compile.compiler import compile_ptx
+from ..simulator.compile.kept_nvrtc import kept_folder
+from ..simulator.errors import SimulatorError
+from .subject import Settings, Subject, subject_of
+
+
+def names() -> list[str]:
+    """The rungs that have a bench."""
+    return [one.name for kind in ("fp32", "flash") for one in ladder(kind)]
+
+
+def reached(subject: Subject) -> Iterator[Settings]:
+    """The settings that a bench begins with, and those that one control leads to from there."""
+    controls = subject.controls()
+    usual = {control.name: control.default for control in controls}
+    yield usual
+    for control in controls:
+        for choice in control.choices:
+            if choice != control.default:
+                yield {**usual, control.name: choice}
+
+
+def compile_ahead(wanted: Iterable[str]) -> None:
+    """Compile the kernels of some rungs' benches, each at what one control turns it to.
+
+    Args:
+        wanted: the rungs' names.
+    """
+    for name in wanted:
+        subject = subject_of(name)
+        for settings in reached(subject):
+            # Said where it is turned to: settings that do not go together, an edited kernel.
+            with contextlib.suppress(CannotRun, KernelError, SimulatorError):
+                for launch in subject.problem(settings).launches:
+                    compile_ptx(launch.kernel.code, launch.kernel.options)
+
+
+def main(wanted: list[str]) -> None:
+    """Compile for some rungs, or all, out of the way of everything else."""
+    if kept_folder() is None:
+        return  # nothing is to be kept
+    if hasattr(os, "nice"):
+        os.nice(10)
+    compile_ahead(wanted or names())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
