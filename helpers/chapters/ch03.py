@@ -130,8 +130,21 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
-                "The rows of V are taken to be N numbers long: V has N rows of d numbers.",
-                (("V[(size_t)(i + j) * d + col]", "V[((size_t)(i + j) * N + col) % (N * d)]"),),
+                "V is read as if its columns lay side by side in memory: its rows do.",
+                (("V[(size_t)(i + j) * d + col]", "V[(size_t)col * N + i + j]"),),
+            ),
+            Misconception(
+                "The rows of P are taken to be d numbers long: P has N numbers in a row.",
+                (("P[(size_t)row * N + i + j]", "P[(size_t)row * d + i + j]"),),
+            ),
+            Misconception(
+                "Positions from d on count as 0: the guard asks for d, and the sum goes along N.",
+                (("row < N && i + j < N", "row < N && i + j < d"),),
+            ),
+            Misconception(
+                "Places of a tile stay empty, and what is read there is no number. Count how many "
+                "places of a row of s_P, and of a column of s_V, a thread has to fill.",
+                (("j += COLS) {", "j += DEPTH) {"), ("j += ROWS) {", "j += DEPTH) {")),
             ),
         ),
         explanation=(
@@ -202,6 +215,10 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "Only the neighbours on one side are added, those before the number.",
                 results={"Y": lambda X: np.convolve(X, np.ones(6))[:-5]},
+            ),
+            Misconception(
+                "The last words of s_X stay empty: it has more words than the block has threads.",
+                (("j += BLOCK_SIZE) {", "j += 2 * BLOCK_SIZE) {"),),
             ),
             Misconception(
                 "Past the ends of X the window goes on at the other end. Neighbours that are not "

@@ -135,7 +135,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             (
                 "One loop over the strides serves both arrays: the threads that join two words of "
-                "`s_sum` join the same two of `s_squares`. One barrier before each level does for "
+                "`s_sum` join the same two of `s_squares`. One barrier for each level does for "
                 "both."
             ),
         ),
@@ -281,6 +281,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 "The first level of the tree is missing: the results of the lanes from 16 on never "
                 "reach lane 0.",
                 (("stride = 16", "stride = 8"),),
+            ),
+            Misconception(
+                "The shuffle stands under a condition: lanes that others read from do not take "
+                "part.",
+                (("stride /= 2) {\n", "stride /= 2) {\n        if (lane >= stride) continue;\n"),),
             ),
             Misconception(
                 "The smallest score is looked for, not the largest.",

@@ -19,18 +19,19 @@ extern "C" __global__ void moments(
     const float* x = X + (size_t)row * d;
     const float shift = x[0];  // keeps what is squared near 0, and fp32 exact enough
 
+    float local_sum = 0.0f, local_squares = 0.0f;
     // Gap: one pass over the row, then one tree for both sums.
-    float local_sum = 0.0f, local_squares = 0.0f;  //!
     for (int j = tid; j < d; j += BLOCK_SIZE) {  //!
         local_sum += x[j] - shift;  //!
         local_squares += (x[j] - shift) * (x[j] - shift);  //!
     }  //!
     s_sum[tid] = local_sum;  //!
     s_squares[tid] = local_squares;  //!
+    __syncthreads();  //!
     for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {  //!
-        __syncthreads();  //!
         if (tid < stride) s_sum[tid] += s_sum[tid + stride];  //!
         if (tid < stride) s_squares[tid] += s_squares[tid + stride];  //!
+        __syncthreads();  //!
     }  //!
 
     if (tid == 0) {

@@ -14,13 +14,13 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "V read as K is",
             ((_V, "V[(size_t)col * d + i + j]"),),
             "right",
-            ("elements of O",),
+            ("as if it were K",),
         ),
         Wrong(
             "V stands still",
             ((_V, "V[(size_t)j * d + col]"),),
             "right",
-            ("elements of O",),
+            ("first tile of V",),
         ),
         Wrong(
             "one element carried into all places",
@@ -29,7 +29,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ("row < N && i + j < N", "row < N && i + ty < N"),
             ),
             "right",
-            ("elements of O",),
+            ("same element into all its places of s_P",),
         ),
         Wrong(
             "one element each, as with squares",
@@ -38,13 +38,13 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ("for (int j = tx; j < DEPTH; j += ROWS) {", "{ const int j = tx;"),
             ),
             "right",
-            ("nothing has written", "s_"),
+            ("Places of a tile stay empty",),
         ),
         Wrong(
             "steps exchanged",
             (("j += COLS", "j += STEP"), ("j += ROWS", "j += COLS"), ("j += STEP", "j += ROWS")),
             "right",
-            ("NaN",),
+            ("Places of a tile stay empty",),
         ),
         Wrong(
             "no guard along N",
@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "places exchanged",
             (("s_V[j][ty] =", "s_V[ty][j] ="),),
             "right",
-            ("s_V",),
+            ("Places of a tile stay empty",),
         ),
         Wrong(
             "past the tiles",
@@ -68,31 +68,31 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
     ),
     "03_window": (
-        Wrong("one too few", (("k <= 2 *", "k < 2 *"),), "right", ("elements of Y",)),
+        Wrong("one too few", (("k <= 2 *", "k < 2 *"),), "right", ("one number too early",)),
         Wrong(
             "cut at the stretch",
             ((_FILL, "s_X[j] = j >= RADIUS && j < BLOCK_SIZE + RADIUS && at < n ? X[at] : 0.0f;"),),
             "right",
-            ("elements of Y",),
+            ("ends where its stretch ends",),
         ),
         Wrong(
             "ends repeated",
             ((_FILL, "s_X[j] = X[min(max(at, 0), n - 1)];"),),
             "right",
-            ("elements of Y",),
+            ("the last number is repeated",),
         ),
         Wrong(
             "from the number itself on",
             (("at = start - RADIUS + j", "at = start + j"),),
             "right",
-            ("elements of Y",),
+            ("begins at its own number",),
         ),
         Wrong(
             "one number each",
             (("for (int j = tid; j < BLOCK_SIZE + 2 * RADIUS; j += BLOCK_SIZE) {",
               "{ const int j = tid;"),),
             "right",
-            ("nothing has written", "s_X"),
+            ("stay empty",),
         ),
         Wrong(
             "the first barrier alone",

@@ -46,20 +46,20 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "blocks overlap",
             (("blockIdx.x * ROWS + r", "blockIdx.x + r"),),
             "right",
-            ("elements of P",),
+            ("The blocks overlap",),
         ),
         Wrong(
             "the turn forgotten",
             (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS"),),
             "right",
-            ("elements of P",),
+            ("its first one, again and again",),
         ),
         Wrong("no guard", (("        if (row >= N) break;\n", ""),), "right", ("out-of-bounds",)),
         Wrong(
             "the last row left out",
             (("row >= N", "row >= N - 1"),),
             "right",
-            ("elements of P",),
+            ("The last row is left out",),
         ),
     ),
     "04_moments": (
@@ -70,35 +70,37 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ("s_squares[tid] = local_squares;", "s_squares[tid] = local_sum * local_sum;"),
             ),
             "right",
-            ("variance",),
+            ("square of a thread's sum",),
         ),
         Wrong(
             "squares without the shift",
             (("(x[j] - shift) * (x[j] - shift)", "x[j] * x[j]"),),
             "right",
-            ("variance",),
+            ("the shift is not taken off",),
         ),
-        Wrong("a level short", (("stride >= 1", "stride > 1"),), "right", ("mean",)),
-        Wrong("one number each", (("j += BLOCK_SIZE", "j += d"),), "right", ("mean",)),
+        Wrong("a level short", (("stride >= 1", "stride > 1"),), "right", ("The last level",)),
+        Wrong("one number each", (("j += BLOCK_SIZE", "j += d"),), "right", ("takes one number",)),
         Wrong(
             "the whole row each",
             (("int j = tid; j < d; j += BLOCK_SIZE", "int j = 0; j < d; j++"),),
             "right",
-            ("mean",),
+            ("walks through the whole row",),
         ),
         Wrong(
             "no barrier before a level",
-            (("        __syncthreads();\n        if", "        if"),),
+            (("local_squares;\n    __syncthreads();", "local_squares;"),),
             "no race",
-            ("s_s", "wait for the others"),
+            ("race on s_sum",),
         ),
         Wrong(
             "a tree for each sum",
             (
-                ("        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n    }\n",
-                 "    }\n    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {\n"
-                 "        __syncthreads();\n"
-                 "        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n    }\n"),
+                ("        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n"
+                 "        __syncthreads();\n    }\n",
+                 "        __syncthreads();\n    }\n"
+                 "    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {\n"
+                 "        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n"
+                 "        __syncthreads();\n    }\n"),
             ),
             "goal",
             ("barriers",),
@@ -115,16 +117,16 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
     ),
     "04_best_key": (
-        Wrong("the place stays", (("            at = place;\n", ""),), "right", ("best",)),
+        Wrong("the place stays", (("            at = place;\n", ""),), "right", ("its own place",)),
         Wrong(
             "equal scores forgotten",
             ((_PAIR, "if (other > m) {"),),
             "right",
-            ("best",),
+            ("the lower lane's stays",),
         ),
-        Wrong("equal scores taken", ((_PAIR, "if (other >= m) {"),), "right", ("best",)),
-        Wrong("a level short", (("stride >= 1;", "stride > 1;"),), "right", ("best",)),
-        Wrong("from 8 on", (("stride = 16", "stride = 8"),), "right", ("best",)),
+        Wrong("equal scores taken", ((_PAIR, "if (other >= m) {"),), "right", ("the higher lane",)),
+        Wrong("a level short", (("stride >= 1;", "stride > 1;"),), "right", ("The last level",)),
+        Wrong("from 8 on", (("stride = 16", "stride = 8"),), "right", ("The first level",)),
         Wrong(
             "the maximum first",
             (
@@ -133,7 +135,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 (_PAIR, "if (other > m) {"),
             ),
             "right",
-            ("best",),
+            ("its own place",),
         ),
         Wrong(
             "under an if",
@@ -141,7 +143,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 ("stride /= 2) {", "stride /= 2) {\n        if (lane >= stride) continue;"),
             ),
             "right",
-            ("best",),
+            ("stands under a condition",),
         ),
         Wrong(
             "in shared memory",
