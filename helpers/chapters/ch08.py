@@ -22,12 +22,11 @@ def _attention(case: Case) -> Arguments:
     return {"Q": Q, "K": K, "V": V, "O": empty(n, d), "n": n, "window": window}
 
 
-def _seen(Q: np.ndarray, K: np.ndarray, V: np.ndarray, first: int, last: int) -> np.ndarray:
-    """O if row i sees the keys i + first ... i + last; NaN where that is none."""
+def _in_windows(Q: np.ndarray, K: np.ndarray, V: np.ndarray, window: int) -> np.ndarray:
+    """O if row i sees the keys i - window + 1 ... i."""
     key, row = np.arange(len(K)), np.arange(len(Q))[:, None]
-    hidden = (key < row + first) | (key > row + last)
-    with np.errstate(invalid="ignore"):
-        return softmax(np.where(hidden, -np.inf, scores(Q, K))) @ V
+    hidden = (key <= row - window) | (key > row)
+    return softmax(np.where(hidden, -np.inf, scores(Q, K))) @ V
 
 
 def _parts(case: Case) -> Arguments:
@@ -72,7 +71,6 @@ def _gradient_if(sentence: str, **how) -> Misconception:
 
 
 _MASK = "if (key + j > row || key + j <= row - window) score = minus_infinity();"
-_ALL = 1 << 20  # as many keys as there are
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
 
 EXERCISES: tuple[Exercise, ...] = (
@@ -105,7 +103,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         launch=covering((64,), ("n", 64)),
         arguments=_attention,
-        results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, 0)},
+        results={"O": _in_windows},
         tolerance=3e-5,
         goals=(
             Goal(
@@ -121,24 +119,24 @@ EXERCISES: tuple[Exercise, ...] = (
         misconceptions=(
             Misconception(
                 "A row sees keys after itself: what comes later than the row is not hidden.",
-                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, _ALL)},
+                ((_MASK, _MASK.replace("key + j > row || ", "")),),
             ),
             Misconception(
                 "A row sees all the keys before itself: what is too long ago is not hidden.",
-                results={"O": lambda Q, K, V: _seen(Q, K, V, -_ALL, 0)},
+                ((_MASK, _MASK.replace(" || key + j <= row - window", "")),),
             ),
             Misconception(
                 "The window is one key too long: the row itself is the last of its keys.",
-                results={"O": lambda Q, K, V, window: _seen(Q, K, V, -window, 0)},
+                ((_MASK, _MASK.replace("<=", "<")),),
             ),
             Misconception(
                 "The window is one key too short at its old end: the row itself is one of its "
                 "keys, and as many as are missing to a whole window come before it.",
-                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 2 - window, 0)},
+                ((_MASK, _MASK.replace("row - window", "row - window + 1")),),
             ),
             Misconception(
                 "The row does not see the key of its own number: the window ends one key early.",
-                results={"O": lambda Q, K, V, window: _seen(Q, K, V, 1 - window, -1)},
+                ((_MASK, _MASK.replace("j > row", "j >= row")),),
             ),
             Misconception(
                 "The window is hidden and the rest is seen: the condition is the wrong way round.",

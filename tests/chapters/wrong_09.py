@@ -16,10 +16,10 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "the map for 8 chunks",
             ((_NARROW, "chunk ^ (row % 8)"),),
             "right",
-            ("out-of-bounds", "s_K"),
+            ("leaves the row", "only two bits"),
         ),
-        Wrong("a product", ((_NARROW, "row * chunk % 4"),), "right", ("elements of S",)),
-        Wrong("one place", ((_NARROW, "row / 2 % 4"),), "right", ("elements of S",)),
+        Wrong("a product", ((_NARROW, "row * chunk % 4"),), "right", ("not one to one",)),
+        Wrong("one place", ((_NARROW, "row / 2 % 4"),), "right", ("share one place",)),
         Wrong(
             "rows in place of pairs",
             ((_NARROW, "chunk ^ (row % 4)"),),
@@ -51,23 +51,33 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
     ),
     "09_repair": (
-        Wrong("only the store", ((f"    where = {_TEN};\n", ""),), "right", ("elements of O",)),
         Wrong(
-            "the map for rows of 4", ((_TEN, "chunk ^ (row / 2 % 4)"),), "right", ("elements of O",)
+            "only the store", ((f"    where = {_TEN};\n", ""),), "right", ("the one for 16 chunks",)
         ),
-        Wrong("a remainder of 8", ((_TEN, "(chunk + row) % 8"),), "right", ("elements of O",)),
-        Wrong("only the map", ((_PAIR, "pair"),), "right", ("elements of O",)),
+        Wrong(
+            "the map for rows of 4",
+            ((_TEN, "chunk ^ (row / 2 % 4)"),),
+            "right",
+            ("leaves the row", "Two bits"),
+        ),
+        Wrong(
+            "a remainder of 8",
+            ((_TEN, "(chunk + row) % 8"),),
+            "right",
+            ("Two chunks of a row share a place",),
+        ),
+        Wrong("only the map", ((_PAIR, "pair"),), "right", ("written by no map",)),
         Wrong(
             "the lane is swizzled too",
             ((_PAIR, "place(row, j + lane % 4) / 2"),),
             "right",
-            ("elements of O",),
+            ("as if it were a chunk",),
         ),
         Wrong(
             "elements for pairs",
             ((_PAIR, "place(row, j) + lane % 4"),),
             "right",
-            ("elements of O",),
+            ("Elements are taken for pairs",),
         ),
         Wrong(
             "no swizzle",
