@@ -91,14 +91,23 @@ KEEP_V = Exercise(
             ((_O_ROW, "row = block_row + tx * COARSE + c;\n        if"),),
         ),
         Misconception(
-            "The tile of V is read with its two indices exchanged: the position along the sum "
-            "comes first in it, then the column.",
+            "The tile of V is stored one way and read the other, with its two indices exchanged: "
+            "the position along the sum comes first in it, then the column.",
             (("s_V[k][ty]", "s_V[ty][k]"),),
         ),
         Misconception(
-            "The tile of P is read with its two indices exchanged: the row comes first in it, then "
-            "the position along the sum.",
+            "The tile of P is stored one way and read the other, with its two indices exchanged: "
+            "the row comes first in it, then the position along the sum.",
             (("s_P[tx][k]", "s_P[k][tx]"),),
+        ),
+        Misconception(
+            "Both tiles are read with their two indices exchanged: a product needs a row of P's "
+            "tile and a column of V's.",
+            (("s_P[tx][k]", "s_P[k][tx]"), ("s_V[k][ty]", "s_V[ty][k]")),
+        ),
+        Misconception(
+            "All sums of a thread are stored to one row, each over the one before.",
+            ((_O_ROW, "row = block_row + tx;\n        if"),),
         ),
         Misconception(
             "Rows and columns of P are exchanged: this is the product of P's transpose and V.",
@@ -152,7 +161,7 @@ SHARED_KEYS = Exercise(
     unlike={"TILE": 8, "HEADS": 8},
     misconceptions=(
         Misconception(
-            "All heads get the queries of head 0: each head has a matrix of queries of its own.",
+            "All heads get the scores of head 0: each has queries, a tile and a sum of its own.",
             ((_OWN_QUERIES, "(size_t)row * d"),),
         ),
         Misconception(
@@ -165,8 +174,21 @@ SHARED_KEYS = Exercise(
             (("sum[h] +=", "sum[0] +="),),
         ),
         Misconception(
-            "All heads use one head's tile of Q: each has a tile of its own in shared memory.",
-            (("s_Q[h][tx][k]", "s_Q[0][tx][k]"),),
+            "The tiles of all heads go to one place in shared memory, so that the last head's is "
+            "left: each needs a place of its own.",
+            (("s_Q[h][tx][ty]", "s_Q[0][tx][ty]"), ("s_Q[h][tx][k]", "s_Q[0][tx][k]")),
+        ),
+        Misconception(
+            "The number of the row is not multiplied by the length of a row of Q.",
+            ((_OWN_QUERIES, "(size_t)h * N * d + row"),),
+        ),
+        Misconception(
+            "S is stored as if the heads of a row lay side by side: here the whole matrix of a "
+            "head comes before that of the next one.",
+            (
+                ("first = (size_t)h * N * N", "first = (size_t)h * N"),
+                ("first + row * N + col", "first + (size_t)row * HEADS * N + col"),
+            ),
         ),
         Misconception(
             "The scores of all heads are stored to one matrix, each over the one before.",
@@ -177,8 +199,8 @@ SHARED_KEYS = Exercise(
             (("first = (size_t)h * N * N", "first = (size_t)h * N * d"),),
         ),
         Misconception(
-            "The tile of Q is stored with its two indices exchanged: the row comes first in it, "
-            "then the position along d.",
+            "The tile of Q is stored one way and read the other, with its two indices exchanged: "
+            "the row comes first in it, then the position along d.",
             (("s_Q[h][tx][ty]", "s_Q[h][ty][tx]"),),
         ),
         Misconception(
@@ -188,6 +210,11 @@ SHARED_KEYS = Exercise(
         Misconception(
             "The scores are divided by d and not by its square root.",
             results={"S": lambda Q, K: Q @ K.T / K.shape[1]},
+        ),
+        Misconception(
+            "The scores are divided by the square root of N: what matters is d, how many products "
+            "a score adds up.",
+            results={"S": lambda Q, K: Q @ K.T / np.sqrt(K.shape[0])},
         ),
     ),
     explanation=(

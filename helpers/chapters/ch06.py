@@ -82,6 +82,7 @@ TRANSPOSE = Exercise(
     ),
 )
 
+_W, _KEYS = "W[query * M + m + tx]", "keys[query * M + m + tx]"
 _ROW_OF_V = "V[s_keys[ty][k] * d + col]"
 
 GATHER = Exercise(
@@ -131,13 +132,13 @@ GATHER = Exercise(
             (("s_W[ty][k]", "s_W[tx][k]"), ("s_keys[ty][k]", "s_keys[tx][k]")),
         ),
         Misconception(
-            "The tile of weights is stored with its two indices exchanged: the query comes first "
-            "in it, then the place in the list.",
+            "The tile of weights is stored one way and read the other, with its two indices "
+            "exchanged: the query comes first in it, then the place in the list.",
             (("s_W[ty][tx]", "s_W[tx][ty]"),),
         ),
         Misconception(
-            "Both tiles are stored with their two indices exchanged: the query comes first in "
-            "them, then the place in the list.",
+            "Both tiles are stored one way and read the other, with their two indices exchanged: "
+            "the query comes first in them, then the place in the list.",
             (("s_W[ty][tx]", "s_W[tx][ty]"), ("s_keys[ty][tx]", "s_keys[tx][ty]")),
         ),
         Misconception(
@@ -145,6 +146,31 @@ GATHER = Exercise(
             results={
                 "O": lambda W, keys, V: _gathered(np.ones_like(W), keys, V),
             },
+        ),
+        Misconception(
+            "The first places of each list are used again and again: the copy of list and weights "
+            "has to move on with `m`.",
+            ((_W, "W[query * M + tx]"), (_KEYS, "keys[query * M + tx]")),
+        ),
+        Misconception(
+            "The weights stay at the first places while the list moves on: both move with `m`.",
+            ((_W, "W[query * M + tx]"),),
+        ),
+        Misconception(
+            "Places past the end of a list count, too: their weight has to be 0.",
+            ((f"{_W} : 0.0f", f"{_W} : 1.0f"),),
+        ),
+        Misconception(
+            "Every place brings the query's own row of V: the list says which row it is.",
+            results={"O": lambda W, V: W.sum(axis=1, keepdims=True) * V},
+        ),
+        Misconception(
+            "`tx` stands for the query in one line and for the place in its list in another. While "
+            "the lists are copied, `ty` has to say whose list it is.",
+            (
+                ("query = blockIdx.y * TILE + ty", "query = blockIdx.y * TILE + tx"),
+                ("col = blockIdx.x * TILE + tx", "col = blockIdx.x * TILE + ty"),
+            ),
         ),
         Misconception(
             "Each place of the list replaces the sum: its part has to be added.",

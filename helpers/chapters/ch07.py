@@ -1,5 +1,7 @@
 """Chapter 07, bank conflicts: its rungs and exercises."""
 
+import re
+
 from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.attention import cdiv
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps
@@ -113,6 +115,10 @@ FLOAT2 = Exercise(
             ((_Q_LOAD, "s_Q[ty * pitch]"), (_K_LOAD, "s_K[tx * pitch]")),
         ),
         Misconception(
+            "Rows are stored with one pitch and read with another.",
+            ((_Q_LOAD, "s_Q[ty * 16 + k]"), (_K_LOAD, "s_K[tx * 16 + k]")),
+        ),
+        Misconception(
             "The position is halved, as if it counted pairs: `k` counts floats, and so does an "
             "index of the tile.",
             (
@@ -188,6 +194,7 @@ TRANSPOSE = Exercise(
     ),
 )
 
+_SUMS = tuple(f"add_multiple(sum[{r}], p.{x}, o);" for r, x in enumerate("xyzw"))
 _P_LOAD, _DO_LOAD = "s_P[k][4 * ty]", "s_dO[k][4 * tx]"
 
 GRADIENT = Exercise(
@@ -222,10 +229,7 @@ GRADIENT = Exercise(
         Misconception(
             "The patch is turned: each of its rows got one element of dO times four of P. Rows of "
             "dV belong to P, and columns to dO.",
-            tuple(
-                (f"add_multiple(sum[{r}], p.{x}, o)", f"add_multiple(sum[{r}], o.{x}, p)")
-                for r, x in enumerate("xyzw")
-            ),
+            tuple((s, s.replace("p.", "o.").replace("o);", "p);")) for s in _SUMS),
         ),
         Misconception(
             "`tx` and `ty` are exchanged: the patch's rows are chosen by `ty`, its columns by "
@@ -242,10 +246,29 @@ GRADIENT = Exercise(
         ),
         Misconception(
             "All four rows of the patch use the same element of P: each has one of its own.",
-            tuple(
-                (f"add_multiple(sum[{r}], p.{x}, o)", f"add_multiple(sum[{r}], p.x, o)")
-                for r, x in enumerate("yzw", 1)
+            tuple((s, re.sub(r"p\.\w", "p.x", s)) for s in _SUMS[1:]),
+        ),
+        Misconception(
+            "Only elements with the same number are multiplied, which is the patch's diagonal: "
+            "each of the four of P belongs to each of the four of dO.",
+            (
+                (_SUMS[0], "sum[0].x += p.x * o.x; sum[1].y += p.y * o.y;"),
+                (_SUMS[1], "sum[2].z += p.z * o.z; sum[3].w += p.w * o.w;"),
+                (_SUMS[2], ""),
+                (_SUMS[3], ""),
             ),
+        ),
+        Misconception(
+            "All products go into one row of the patch: each of its rows has sums of its own.",
+            tuple((one, one.replace(f"[{r}]", "[0]")) for r, one in enumerate(_SUMS) if r),
+        ),
+        Misconception(
+            "Only one row of the patch gets its products: there are four.",
+            tuple((one, "") for one in _SUMS[1:]),
+        ),
+        Misconception(
+            "Both loads come from the tile of dO: one factor belongs to P.",
+            ((_P_LOAD, "s_dO[k][4 * ty]"),),
         ),
         Misconception(
             "The rows of the patch that are loaded lie 8 apart, and those that are stored are "

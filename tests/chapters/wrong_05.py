@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "V's tile along its row",
             (("s_V[k][ty]", "s_V[ty][k]"),),
             "right",
-            ("The tile of V is read with its two indices exchanged",),
+            ("The tile of V is stored one way and read the other",),
         ),
         Wrong(
             "rows past the last one",
@@ -64,7 +64,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "head 0's queries for all",
             (("((size_t)h * N + row) * d", "(size_t)row * d"),),
             "right",
-            ("the queries of head 0",),
+            ("the scores of head 0",),
         ),
         Wrong(
             "heads of a row side by side",

@@ -130,7 +130,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "weights stored turned",
             (("s_W[ty][tx]", "s_W[tx][ty]"),),
             "right",
-            ("The tile of weights is stored with its two indices exchanged",),
+            ("The tile of weights is stored one way and read the other",),
         ),
         Wrong(
             "no weights",
