@@ -9,44 +9,57 @@ from .canvas import NORMAL, Canvas, text_width
 
 
 class Plane:
-    """A square of a canvas that shows -extent ... extent of both axes.
+    """A square of a canvas that shows `extent` of both axes on each side of its centre.
 
     Args:
         x, y: its top left corner, in pixels.
         side: its edge, in pixels.
-        extent: the largest coordinate shown.
+        extent: the largest coordinate shown, counted from the centre.
+        centre: the point in its middle.
     """
 
-    def __init__(self, canvas: Canvas, x: float, y: float, side: float, extent: float):
+    def __init__(
+        self,
+        canvas: Canvas,
+        x: float,
+        y: float,
+        side: float,
+        extent: float,
+        centre: tuple[float, float] = (0, 0),
+    ):
         self.canvas, self.x, self.y, self.side, self.extent = canvas, x, y, side, extent
+        self.centre = np.asarray(centre, dtype=float)
         self.scale = side / (2 * extent)
         self._taken: list[tuple[float, float, float, float]] = []  # left, top, right, bottom
 
     def at(self, point) -> tuple[float, float]:
         """Where a point of the plane lies on the canvas, in pixels."""
         return (
-            self.x + self.side / 2 + float(point[0]) * self.scale,
-            self.y + self.side / 2 - float(point[1]) * self.scale,
+            self.x + self.side / 2 + (float(point[0]) - self.centre[0]) * self.scale,
+            self.y + self.side / 2 - (float(point[1]) - self.centre[1]) * self.scale,
         )
 
     def axes(self) -> None:
         """The frame and both axes."""
         self.canvas.rect(self.x, self.y, self.side, self.side, stroke="grid")
-        for start, end in (((-1, 0), (1, 0)), ((0, -1), (0, 1))):
-            ends = self.at(np.multiply(start, self.extent)), self.at(np.multiply(end, self.extent))
-            self.canvas.line(*ends[0], *ends[1], stroke="muted", weight=1.5)
+        for along in ((1, 0), (0, 1)):
+            ends = (along * (self.centre + way * self.extent) for way in (-1, 1))
+            if (part := self._within(*ends)) is not None:
+                self.canvas.line(*part, stroke="muted", weight=1.5)
 
     def ticks(self) -> None:
         """Numbers along the axes, where nothing else is written; to be called last."""
         step = spacing(self.extent)
-        reach = math.floor(0.93 * self.extent / step)
         look = {"size": NORMAL, "fill": "muted", "halo": True}
-        for number in (n for n in range(-reach, reach + 1) if n):
-            text = f"{number * step:g}".replace("-", "−")
-            x, y = self.at((number * step, 0))
-            self._write(x, y + 16, text, "middle", only_if_free=True, **look)
-            x, y = self.at((0, number * step))
-            self._write(x - 7, y + 4, text, "end", only_if_free=True, **look)
+        for axis in range(2):
+            ends = (self.centre[axis] + way * 0.93 * self.extent for way in (-1, 1))
+            least, most = (end / step for end in ends)
+            for number in range(math.ceil(least), math.floor(most) + 1):
+                text = f"{number * step:g}".replace("-", "−") if number else ""
+                x, y = self.at((number * step, 0) if axis == 0 else (0, number * step))
+                where = (x - 7, y + 4, text, "end") if axis else (x, y + 16, text, "middle")
+                if text:
+                    self._write(*where, only_if_free=True, **look)
 
     def lattice(self, matrix=None, **look) -> None:
         """Lines of whole coordinates; with `matrix`, where it takes these (rows, x·matrix)."""
@@ -54,7 +67,8 @@ class Plane:
         step = spacing(self.extent)
         # Lines far outside may be mapped into the square, so ask which could get there.
         smallest = np.linalg.svd(matrix, compute_uv=False)[-1]
-        reach = 40 if smallest < 1e-6 else min(40, math.ceil(1.5 * self.extent / smallest / step))
+        far = self.extent + np.abs(self.centre).max()
+        reach = 40 if smallest < 1e-6 else min(40, math.ceil(1.5 * far / smallest / step))
         segments = []
         for number in range(-reach, reach + 1):
             along = reach * step
@@ -68,6 +82,13 @@ class Plane:
         path = "".join(f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" for x1, y1, x2, y2 in segments)
         if path:
             self.canvas.path(path, **{"stroke": "grid", **look})
+
+    def through(self, direction, **look) -> None:
+        """The line through the origin along a direction, as far as it is seen."""
+        far = np.asarray(direction) / np.abs(direction).max()
+        far = far * 2 * (self.extent + np.abs(self.centre).max())
+        if (part := self._within(-far, far)) is not None:
+            self.canvas.line(*part, **look)
 
     def polygon(self, points: Iterable, **look) -> None:
         """The polygon with these corners."""
@@ -137,7 +158,7 @@ class Plane:
         for axis in range(2):
             step = end[axis] - start[axis]
             for sign in (1.0, -1.0):
-                room = self.extent - sign * start[axis]
+                room = self.extent - sign * (start[axis] - self.centre[axis])
                 if abs(step) < 1e-12:
                     if room < 0:
                         return None

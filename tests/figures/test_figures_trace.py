@@ -11,16 +11,25 @@ from figure_layout import faults as drawn_faults
 from figure_pages import changed
 from figure_texts import after, faults, texts
 
+from helpers import figures
 from helpers.figures.bank_rules import issued, judge
 from helpers.figures.events import warp_access, warp_accesses
 from helpers.figures.pictures.banks import access_banks, bank_frames, run_tile, tile_banks
+from helpers.figures.pictures.chunks import phase_frames
 from helpers.figures.pictures.coalescing import coalescing, sector_frames, view
 from helpers.figures.pictures.coarsening import coarsening_compared
+from helpers.figures.pictures.matrix_loads import ldmatrix_steps
+from helpers.figures.pictures.patches import register_patch
+from helpers.figures.pictures.playground import column_banks
 from helpers.figures.pictures.reduction import ROW, run_reduction, tree_reduction
+from helpers.figures.pictures.swizzle import swizzle_frames
+from helpers.figures.pictures.tile_layouts import tile_layouts
 from helpers.figures.pictures.tiling import tiled_product
+from helpers.figures.player import Player
 from helpers.figures.products import run_product
 from helpers.figures.replay import replay
 from helpers.kernels import load_kernel
+from helpers.measure.facts import load_facts
 
 PRODUCT_SIZES = [(8, 8, 4), (7, 5, 4), (3, 2, 1), (6, 9, 2), (5, 4, 8)]
 
@@ -498,7 +507,38 @@ FIGURES = {
     "banks": lambda: tile_banks()[::6],
     "banks, 32 words": lambda: tile_banks(32)[::6],
     "banks, joined": lambda: tile_banks(joined=True)[::6],
+    "tile": lambda: tile_layouts(32, "float"),
+    "tile, odd": lambda: tile_layouts(39, "float2", "row"),
+    "tile of halves": lambda: tile_layouts(128, "half", "ldmatrix"),
+    "tile, secret": lambda: tile_layouts(16, "float4", "mma", secret=True),
+    "ldmatrix": lambda: ldmatrix_steps(False, 5),
+    "ldmatrix, transposed": lambda: ldmatrix_steps(True, 31),
 }
+OPENING = {
+    "tiling": tiled_product,
+    "tiling, odd": lambda: tiled_product(7, 5, 4),
+    "reduction": tree_reduction,
+    "reduction, wide": lambda: tree_reduction(ROW, 16, whole=True),
+    "coarsening": coarsening_compared,
+    "coarsening by 1": lambda: coarsening_compared(COARSE=1),
+    "sectors": lambda: coalescing("S"),
+    "banks": tile_banks,
+    "banks of a column": lambda: column_banks(2),
+    "patch": register_patch,
+    "chunks": phase_frames,
+    "swizzle": swizzle_frames,
+    "ldmatrix": ldmatrix_steps,
+    "GPU": lambda: figures.gpu_picture(load_facts()),
+    "latency": lambda: figures.hiding_frames(load_facts()),
+}
+
+
+@pytest.mark.parametrize("name", OPENING)
+def test_a_figure_opens_on_a_step_that_is_not_nearly_empty(name):
+    frames = OPENING[name]()
+    player = Player(frames)
+    assert player.frames[player.index].get("telling")
+    assert len(frames[player.index].svg) > 0.5 * max(len(frame.svg) for frame in frames)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -5,6 +5,7 @@ Both pictures are laid out here; `dot_product.js` only moves what depends on k.
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import traitlets
@@ -52,12 +53,12 @@ def dot_product(q, ks, labels: Sequence[str] | None = None) -> list[Frame]:
     names = ["k"] * len(ks) if labels is None else list(labels)
     if len(names) != len(ks):
         raise ValueError(f"dot_product has {len(ks)} keys, but {len(names)} labels.")
-    extent = _extent(q, *ks)
+    view = _around(q, ks)
     frames = []
     for k, name in zip(ks, names, strict=True):
         who = "k" if labels is None else f"The key of “{name}”"
         frames.append(
-            _whole(q, k, extent).frame(
+            _whole(q, k, view).frame(
                 f"{who} is {number(_degrees(q, k), 0)}° from q, and q·k = {number(q @ k)}: the "
                 "length of q times what k reaches along q, negative where that is backwards."
             )
@@ -110,7 +111,8 @@ class DotProduct(Figure):
     @traitlets.observe("q", "extent")
     def _redraw(self, change) -> None:
         if self.q and self.extent:
-            self.scene = _still(np.array(self.q), self.extent)[0].svg()
+            q = np.array(self.q)
+            self.scene = _still(q, _everywhere(q, self.extent))[0].svg()
 
     @property
     def value(self) -> float:
@@ -120,19 +122,50 @@ class DotProduct(Figure):
     def stills(self) -> list[tuple[str, str]]:
         q, k = np.array(self.q), np.array(self.k)
         caption = f"q·k = {number(q @ k)} for q = {pair(q)} and k = {pair(k)}."
-        return [(_whole(q, k, self.extent).svg(), caption)]
+        return [(_whole(q, k, _everywhere(q, self.extent)).svg(), caption)]
 
 
-def _still(q, extent: float) -> tuple[Canvas, Plane]:
+class _View(NamedTuple):
+    """What is shown of the plane, and of q·k: from `least` to `most`."""
+
+    extent: float
+    centre: tuple[float, float]
+    least: float
+    most: float
+
+
+def _everywhere(q, extent: float) -> _View:
+    """The plane around the origin, for a k that may go anywhere in it."""
+    most = _most(q, extent)
+    return _View(extent, (0.0, 0.0), -most, most)
+
+
+def _around(q, ks) -> _View:
+    """The square that the arrows need: quadrants in which none is stay outside."""
+    feet = np.outer(ks @ q / (q @ q), q)
+    ends = np.vstack([np.zeros(2), q, ks, feet])
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    extent = 0.6 * float((high - low).max())
+    # Room for the numbers below and left of the axes.
+    low, high = np.minimum(low, -0.2 * extent), np.maximum(high, 0.1 * extent)
+    extent = max(extent, 0.55 * float((high - low).max()))
+    products = [0.0, *(ks @ q)]
+    least, most = min(products), max(products)
+    if least < 0:  # to compare what is on both sides of 0
+        most = max(most, -least)
+        least = -most
+    return _View(extent, tuple((low + high) / 2), 1.1 * least, 1.1 * most or 1.0)
+
+
+def _still(q, view: _View) -> tuple[Canvas, Plane]:
     """The plane with q, the line it lies on, and the gauge's empty bar."""
     canvas = Canvas(
         height=_SIDE + 2 * _Y, label="Vectors q and k of the plane, and their dot product."
     )
-    plane = Plane(canvas, _X, _Y, _SIDE, extent)
+    plane = Plane(canvas, _X, _Y, _SIDE, view.extent, view.centre)
     plane.lattice()
     plane.axes()
-    far = q / np.abs(q).max() * extent
-    canvas.line(*plane.at(-far), *plane.at(far), stroke="blue", dash="3 5", weight=1.5)
+    plane.through(q, stroke="blue", dash="3 5", weight=1.5)
     plane.ticks()
     plane.vector(q, stroke="blue", weight=4)
     plane.label(q, "q", fill="blue", bold=True, size=22)
@@ -140,27 +173,33 @@ def _still(q, extent: float) -> tuple[Canvas, Plane]:
     canvas.text(_TEXT, 290, "q·k", size=18, bold=True, fill="purple")
     x, y, width, height = _GAUGE.values()
     canvas.rect(x, y, width, height, fill="faint", stroke="grid")
-    canvas.line(x + width / 2, y - 6, x + width / 2, y + height + 6, stroke="ink", weight=2)
-    most = number(_most(q, extent), 1)
-    for share, text in ((0, f"−{most}"), (0.5, "0"), (1, most)):
-        anchor = ("start", "middle", "end")[int(2 * share)]
+    zero = x + width * _share(0, view)
+    canvas.line(zero, y - 6, zero, y + height + 6, stroke="ink", weight=2)
+    for value in sorted({view.least, 0.0, view.most}):
+        share = _share(value, view)
+        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
+        text = number(value, 1) if value else "0"
         canvas.text(x + share * width, y + height + 22, text, anchor=anchor, fill="muted")
     return canvas, plane
 
 
-def _whole(q, k, extent: float) -> Canvas:
+def _share(value: float, view: _View) -> float:
+    """Where on the gauge a value is, 0 to 1."""
+    share = (value - view.least) / (view.most - view.least)
+    return max(0.0, min(1.0, share))
+
+
+def _whole(q, k, view: _View) -> Canvas:
     """The picture with k in it."""
-    canvas, plane = _still(q, extent)
+    canvas, plane = _still(q, view)
     foot = (q @ k) / (q @ q) * q
     canvas.line(*plane.at(k), *plane.at(foot), stroke="muted", weight=2, dash="4 4")
     canvas.line(*plane.at((0, 0)), *plane.at(foot), stroke="purple", weight=7, opacity=0.75)
     plane.vector(k, stroke="orange", weight=4)
     plane.label(k, "k", fill="orange", bold=True, size=22)
     x, y, width, height = _GAUGE.values()
-    length = width / 2 * max(-1.0, min(1.0, (q @ k) / _most(q, extent)))
-    canvas.rect(
-        x + width / 2 + min(length, 0), y, abs(length), height, fill="purple", stroke="none"
-    )
+    start, end = sorted((_share(0, view), _share(q @ k, view)))
+    canvas.rect(x + width * start, y, width * (end - start), height, fill="purple", stroke="none")
     texts = _texts(q, k)
     for name, (left, base, size, bold, fill) in _LINES.items():
         canvas.text(

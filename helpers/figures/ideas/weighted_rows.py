@@ -62,7 +62,7 @@ class MeanFilm:
         self.P, self.V, self.O = P, V, P @ V
         self.rows, self.columns = ([*map(literal, names)] for names in (rows, columns))
         self.wide = min(V.shape[1], _COLUMNS)
-        room = WIDTH - 2 * _LEFT - 2 * self.wide * _CELL[0] - 30 - 12
+        room = WIDTH - 2 * _LEFT - 2 * self.wide * _CELL[0] - 30 - 16
         self.cell = min(room / len(V), 60), HEIGHT
         self.top = 34 + label_height(columns, self.cell[0])
         self.below = self.top + max(P.shape) * HEIGHT + 26

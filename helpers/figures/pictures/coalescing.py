@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.panels.numbers import spans
 from helpers.problem.attention import cdiv
 from helpers.simulator.observe.counters import global_sectors
 from helpers.simulator.observe.report import Report
 
-from ..canvas import LARGE, NORMAL, Canvas, Frame, counted, literal, text_width, told
+from ..canvas import LARGE, NORMAL, SMALLEST, Canvas, Frame, counted, literal, text_width, told
 from ..events import LANES, SECTOR_BYTES, WORD, WarpAccess, warp_access
 from ..parts import lane_row
 from ..products import run_product
@@ -120,6 +121,18 @@ class _Panel:
         fits = columns and all(start % columns + _WORDS <= columns for start in starts)
         self.columns = columns if fits else None
 
+        # Where sectors leave no room above them, their names stand in words that nobody asks for.
+        room = min(len(self._free(sector)) for sector in self.sectors) * _WORD
+        longest = max(text_width(self._name(s), SMALLEST, mono=True) for s in self.sectors)
+        self.inside = cdiv(len(self.sectors), _PER_ROW) <= 4 and longest <= room
+
+    def _free(self, sector: int) -> range:
+        """The longest run of a sector's words, counted from its start, that nobody asks for."""
+        asked = {word for words in self.words_of.values() for word in words}
+        free = [n for n in range(_WORDS) if sector * _WORDS + n not in asked]
+        first, last = max(spans(free), key=lambda run: run[1] - run[0], default=(0, -1))
+        return range(first, last + 1)
+
     def so_far(self, last: int) -> tuple[int, int]:
         """(sectors, distinct bytes asked for) of the lanes up to `last`."""
         a = self.access
@@ -164,14 +177,18 @@ class _Panel:
             if lane <= last:
                 for word in words:
                     asked.setdefault(word, []).append(lane)
-        if not labelled:
-            canvas.text(_LEFT - 8, top + 15, "sectors", anchor="end")
+        if not labelled and not self.inside:
+            self._first_names(canvas, top, pitch)
         for place, sector in enumerate(self.sectors):
             x = _LEFT + place % _PER_ROW * (_WORDS * _WORD + _GAP)
             y = top + place // _PER_ROW * pitch + (20 if labelled else 0)
             self._sector(canvas, x, y, height, sector, asked, first, last)
             if labelled:
                 canvas.text(x, y - 6, self._name(sector), fill="muted", mono=True)
+            elif self.inside:
+                free = self._free(sector)
+                canvas.text(x + (free[0] + 0.5 * len(free)) * _WORD, y + 16, self._name(sector),
+                            fill="muted", mono=True, anchor="middle", size=SMALLEST)  # fmt: skip
 
     def _sector(self, canvas, x, y, height, sector, asked, first, last) -> None:
         words = range(sector * _WORDS, (sector + 1) * _WORDS)
@@ -191,6 +208,15 @@ class _Panel:
                 text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
                 middle = box[word][0] + _WORD / 2, y + height / 2 + 0.36 * NORMAL
                 canvas.text(*middle, text, anchor="middle", mono=True)
+
+    def _first_names(self, canvas: Canvas, top: float, pitch: float) -> None:
+        """Left of every other row the row, or else the element, with which it begins."""
+        for place in range(0, len(self.sectors), 2 * _PER_ROW):
+            start = self.sectors[place] * _WORDS - self.base
+            number = start // self.columns if self.columns else start
+            y = top + place // _PER_ROW * pitch + 12
+            text = f"{self.access.array}[{number}]" if len(str(number)) < 4 else str(number)
+            canvas.text(_LEFT - 6, y, text, mono=True, size=SMALLEST, anchor="end", fill="muted")
 
     def _name(self, sector: int) -> str:
         """The elements in a sector, as the array numbers them."""

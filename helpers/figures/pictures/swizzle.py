@@ -273,14 +273,21 @@ def latin_squares(
 
 def _squares(turns: Sequence[Turn], column: int) -> Frame:
     n = turns[0].size
-    cell = 44 if n <= 4 else 22
-    canvas = Canvas(height=n * cell + 236, label=f"Maps of {n} × {n} places as squares.")
+    cell = 40 if n <= 4 else 22
+    canvas = Canvas(height=n * cell + 264, label=f"Maps of {n} × {n} places as squares.")
     canvas.text(30, 32, f"where column {column} lies", size=20, bold=True)
     said = []
     for number, turn in enumerate(turns):
-        grid = Grid(60 + number * 228, 108, cell, cell, n, n)
+        grid = Grid(66 + number * 228, 136, cell, cell, n, n)
         canvas.text(grid.x, 66, turn.swizzle, bold=True, mono=True)
         canvas.text(grid.x, 86, MAPS[turn.swizzle].format(size=n), mono=True)
+        canvas.text(grid.x, 111, "place", fill="muted")
+        canvas.text(grid.x - 26, grid.y + grid.height / 2, "row", fill="muted", anchor="middle",
+                    turn=90)  # fmt: skip
+        for at in range(n):
+            look = {"fill": "muted", "mono": True}
+            canvas.text(grid.centre(0, at)[0], grid.y - 7, str(at), anchor="middle", **look)
+            canvas.text(grid.x - 8, grid.centre(at)[1] + 5, str(at), anchor="end", **look)
         _square(canvas, grid, turn, column)
         whole = all(len(np.unique(row)) == n for row in turn.stored)
         worst = max(map(turn.turns, range(n)))

@@ -15,7 +15,7 @@ from ..parts import Grid
 from ..tile_runs import ELEMENT_BYTES, LAYOUTS, ROWS, BankTile, TileLayout, run_tile
 
 TILE_STEPS = ("side by side", *LAYOUTS)  # the frames of `tile_layouts`, by name
-_HEIGHT = 440
+_HEIGHT = 446
 _TONES = (0.3, 0.5, 0.7, 0.92)  # of the four banks of a hue
 _WORDS = {
     "column": "lane n reads row n",
@@ -60,7 +60,7 @@ def _together(tile: BankTile) -> Frame:
         canvas.text(grid.x, 52, one.name, size=LARGE, bold=True)
         _tile(canvas, tile, one, grid)
         _verdict(canvas, one, grid.x, grid.bottom + 27)
-    _key(canvas, tile, 48, _HEIGHT - 26, 864)
+    _key(canvas, tile, 48, _HEIGHT - 32, 864)
     best = min(one.verdict.wavefronts for one in tile.layouts)
     ideal = tile.layouts[0].verdict.ideal
     caption = f"The same access in three layouts: {', '.join(said)} wavefronts; ideal {ideal}."
@@ -82,12 +82,12 @@ def _alone(tile: BankTile, layout: TileLayout, secret: bool) -> Frame:
     cell = _fitting(388 / (tile.columns + tile.pad), 12)
     grid = Grid(48, 66, cell, 10, ROWS, tile.columns)
     _tile(canvas, tile, layout, grid)
-    _key(canvas, tile, 48, _HEIGHT - 26, 388)
+    _key(canvas, tile, 48, _HEIGHT - 32, 388)
     _lanes(canvas, tile, layout, 458, 66)
-    _verdict(canvas, layout, 458, _HEIGHT - 30, wide=True)
+    _verdict(canvas, layout, 458, _HEIGHT - 36, wide=True)
     canvas.text(
         458,
-        _HEIGHT - 6,
+        _HEIGHT - 12,
         f"{tile.columns} {tile.element} a row; {_WORDS[tile.access]}",
         fill="muted",
     )
@@ -182,7 +182,10 @@ def _lanes(canvas: Canvas, tile: BankTile, layout: TileLayout, x: float, y: floa
         left = x + 250 * half
         look = {"size": SMALLEST, "mono": True, "fill": "muted"}
         canvas.text(left, y - 10, "lane", **look)
-        canvas.text(left + 18, y - 10, _line("", "r,c", "byte", "bank", "turn"), **look)
+        heading = _line("", "r,c", "byte", "bank", "turn")
+        named = heading.lstrip("\u00a0")
+        blank = text_width(heading, SMALLEST, mono=True) - text_width(named, SMALLEST, mono=True)
+        canvas.text(left + 18 + blank, y - 10, named, **look)
         for place in range(LANES // 2):
             lane = half * (LANES // 2) + place
             top = y + 20 * place
