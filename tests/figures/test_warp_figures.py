@@ -15,6 +15,7 @@ from helpers.figures.warps.memory_story import hazards, tell
 from helpers.figures.warps.naive_walk import naive_walk, walk
 from helpers.figures.warps.races import (
     ORDERS,
+    reuse_race,
     stories,
     tiling_case,
     tiling_race,
@@ -24,17 +25,16 @@ from helpers.figures.warps.races import (
 from helpers.kernels import load_kernel
 from helpers.measure.facts import load_facts
 
-CASES = {"tiling": tiling_case, "tree": tree_case}
-PICTURES = {"tiling": tiling_race, "tree": tree_race}
+CASES = {"tiling": tiling_case, "tree": tree_case, "reuse": lambda: tree_case(reuse=True)}
+PICTURES = {"tiling": tiling_race, "tree": tree_race, "reuse": reuse_race}
 
 
 def barriers(name: str) -> list[int]:
-    """The lines of the two barriers that a figure can take out."""
-    file, entry = {
-        "tiling": ("03_tiled.cu", "scaled_dot_product"),
-        "tree": ("04_reduction.cu", "softmax"),
-    }[name]
-    return load_kernel(file, entry).lines("__syncthreads()")[:2]
+    """The lines of the two barriers that a figure is to take out."""
+    file, entry = ("03_tiled.cu", "scaled_dot_product")
+    if name != "tiling":
+        file, entry = ("04_reduction.cu", "softmax")
+    return load_kernel(file, entry).lines("__syncthreads()")[name == "reuse" :][:2]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -122,6 +122,17 @@ def test_a_race_is_named_with_line_element_and_value():
     assert "NaN, as nothing is there yet" in " ".join(
         texts(tiling_race(first, "first warp ahead").svg())
     )
+
+
+def test_a_sum_comes_into_the_word_of_the_maximum():
+    _, line = barriers("reuse")
+    shown = texts(reuse_race(line, "first warp ahead").svg())
+    found = next(text for text in shown if text.startswith("Warp 0 stores"))
+    S = tree_case(reuse=True).run(None, "lockstep").arrays["S"][0]
+    stored = f"{np.exp(S[0] - S.max()):.2f}"  # thread 0 has one score
+    assert f"Warp 0 stores {stored} into s_data[0] in line 46." in found
+    assert f"it needs {S.max():.0f}." in found
+    assert f"warp 0: {S.max():.0f}, warp 1: {stored}" in " ".join(shown)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -21,6 +21,7 @@ ORDERS = {
 }
 _EDGE, _ROUNDS = 8, 2  # a tile of 8 × 8 threads is two warps
 _SCORES = 128  # of the row, and threads
+_SMALLER = 16  # scores are divided by it where exponentials are shown
 _LATE = 100  # where the largest score lies: in the last warp's part
 
 
@@ -40,18 +41,32 @@ class _Copies(Rule):
         return self.loaded.pop((thread, line), 0.0)
 
 
-class _Maxima(Rule):
-    """The first tree of a softmax: a thread stores the largest of what it has read."""
+class _Softmax(Rule):
+    """A thread stores the largest of what it has read; after the maximum, its sum.
 
-    def __init__(self):
+    What a second tree makes of the sums is not told.
+    """
+
+    def __init__(self, root: int):
+        self.root = root  # the line that reads the maximum
         self.found: dict[int, list[float]] = defaultdict(list)
+        self.maximum: dict[int, float] = {}
+        self.sum: dict[int, float] = defaultdict(float)
 
     def loads(self, thread: int, line: int, value: float) -> None:
+        if thread in self.maximum:
+            self.sum[thread] += math.exp(value - self.maximum[thread])
+        else:
+            self.found[thread].append(value)
+
+    def reads(self, thread: int, line: int, value: float) -> None:
+        if line == self.root:
+            self.maximum[thread] = value
         self.found[thread].append(value)
 
-    reads = loads
-
     def stored(self, thread: int, line: int) -> float:
+        if thread in self.maximum:
+            return self.sum[thread]
         # fmaxf of a number and NaN is the number.
         values = [value for value in self.found[thread] if not math.isnan(value)]
         largest = max(values, default=math.nan)
@@ -93,8 +108,13 @@ def tiling_race(without: int | None = None, order: str = "first warp ahead") -> 
 
 
 def tree_race(without: int | None = None, order: str = "first warp ahead") -> Canvas:
-    """Two warps of the reduction up to its maximum; see `tiling_race`."""
+    """The warps of the reduction up to its maximum; see `tiling_race`."""
     return _picture(tree_case(), without, order)
+
+
+def reuse_race(without: int | None = None, order: str = "first warp ahead") -> Canvas:
+    """The same, up to the sums that come into the words of the maxima; see `tiling_race`."""
+    return _picture(tree_case(reuse=True), without, order)
 
 
 def stories(
@@ -151,10 +171,10 @@ def _examples(timeline: Timeline, found: Sequence[Hazard]) -> list[Hazard]:
 
 def _sentence(case: RaceCase, story: Story, h: Hazard) -> str:
     place = case.place(*h.got.place)
-    got = "NaN, as nothing is there yet" if math.isnan(h.got.value) else number(h.got.value, 0)
+    got = "NaN, as nothing is there yet" if math.isnan(h.got.value) else _value(h.got.value)
     reader, writer = h.reader[0], h.writer[0]
     line, other = story.access(h.reader).line, story.access(h.writer).line
-    right = number(h.right.value, 0)
+    right = _value(h.right.value)
     if h.early:
         return (
             f"Warp {reader} reads {place} in line {line}: {got}. Only later warp {writer} stores "
@@ -208,12 +228,12 @@ def _line_of_products(run: SmallRun) -> int:
 # ---------------------------------------------------------------- chapter 04
 
 
-def tree_case() -> RaceCase:
-    """One row of 128 scores and a block of 128 threads: four warps."""
+def tree_case(reuse: bool = False) -> RaceCase:
+    """One row of 128 scores and a block of 128 threads: four warps; with `reuse` up to the sums."""
     order = np.random.default_rng(5).permutation(_SCORES)
     at = int(order.argmax())
     order[[at, _LATE]] = order[[_LATE, at]]
-    scores = ((order + 1) // 2).astype(np.float32)[None]
+    scores = ((order + 1) // 2).astype(np.float32)[None] / (_SMALLER if reuse else 1)
 
     def run(without: int | None, schedule: str) -> SmallRun:
         return launch(
@@ -223,7 +243,7 @@ def tree_case() -> RaceCase:
         )  # fmt: skip
 
     lines = [a.line for a in run(None, "lockstep").report.of_block(space="shared")]
-    level, root = lines[1], next(line for line in lines[1:] if line != lines[1])
+    level, root, sums = list(dict.fromkeys(lines))[1:4]
 
     def look(story: Story, act: Act) -> tuple[str, str]:
         one = story.access((act.warp, act.first))
@@ -231,6 +251,8 @@ def tree_case() -> RaceCase:
             those = [story.access((act.warp, act.first + n)) for n in range(act.count)]
             places = [int(a.indices[one.lanes[0]]) for a in those]
             return str(max(places) - min(places)), "green"
+        if act.line == sums:
+            return "sum", "purple"
         return ("max", "yellow") if one.is_load else ("st", "sky")
 
     def outcome(run: SmallRun, _: SmallRun, story: Story, right: Story) -> str:
@@ -239,13 +261,18 @@ def tree_case() -> RaceCase:
                     if a.line == root and a.space == "shared"}  # fmt: skip
             return {w: next(iter(told.reads[who].values())).value for w, who in ends.items()}
 
-        meant = number(maxima(right)[0], 0)
-        found = ", ".join(f"warp {w}: {number(m, 0)}" for w, m in sorted(maxima(story).items()))
+        meant = _value(maxima(right)[0])
+        found = ", ".join(f"warp {w}: {_value(m)}" for w, m in sorted(maxima(story).items()))
         return f"The maximum is {meant}. Found as row_max: {found}."
 
-    shown = Excerpt(
-        (0, 1, 2, 3), root, {level: 3}, look,
-        "st: stores its maxima. 64 … 1: a level of this stride, two reads and a store. "
-        "max: reads s_data[0].",
-    )  # fmt: skip
-    return RaceCase(run, _Maxima, ("S",), shown, lambda array, at: f"{array}[{at}]", outcome)
+    key = "st: stores its maxima. 64 … 1: a level of this stride"
+    key += ". max: reads s_data[0]. sum: stores its sums." if reuse else (
+        ", two reads and a store. max: reads s_data[0].")  # fmt: skip
+    shown = Excerpt((0, 1, 2, 3), sums if reuse else root, {level: 3}, look, key)
+    return RaceCase(run, lambda: _Softmax(root), ("S",), shown,
+                    lambda array, at: f"{array}[{at}]", outcome)  # fmt: skip
+
+
+def _value(value: float) -> str:
+    """Whole numbers as they are, others with two digits."""
+    return number(value, 0 if float(value).is_integer() else 2)

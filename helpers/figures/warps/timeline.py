@@ -188,11 +188,23 @@ class Timeline:
         size = NORMAL if text_width(text, NORMAL, mono=True) <= self.pitch - 2 else SMALLEST
         if text_width(text, size, mono=True) <= self.pitch:
             canvas.text(x + self.pitch / 2 - 1, y + 20, text, size=size, anchor="middle", mono=True,
-                        bold=True)  # fmt: skip
+                        bold=True, within=self.pitch - 8)  # fmt: skip
 
     def _join(self, canvas: Canvas, reader: Act, writer: Act) -> None:
-        (x1, y1), (x2, y2) = ((self.x[a.order] + self.pitch / 2, self._y(a.warp))
-                              for a in (writer, reader))  # fmt: skip
+        x1, x2 = (self.x[act.order] + self.pitch / 2 for act in (writer, reader))
+        y1, y2 = self._y(writer.warp), self._y(reader.warp)
+        look = {"stroke": "vermillion", "weight": 2.5}
         down = y2 > y1
+        between = range(*sorted((round(x1), round(x2))))
+        free = not any(
+            a.warp == reader.warp and round(self.x[a.order] + self.pitch / 2) in between
+            for a in self.acts if a != reader
+        )  # fmt: skip
+        if len(self.shown.warps) > 2 and free and abs(x2 - x1) > self.pitch:
+            # Along the lanes, since straight lines would run behind boxes of other warps.
+            start, level = y1 + (_LANE + 2 if down else -2), y2 + _LANE / 2
+            side = (self.pitch / 2 + 1) * (1 if x1 > x2 else -1)
+            canvas.elbow([(x1, start), (x1, level), (x2 + side, level)], **look)
+            return
         y1, y2 = (y1 + _LANE + 2, y2 - 3) if down else (y1 - 2, y2 + _LANE + 3)
-        canvas.arrow(x1, y1, x2, y2, stroke="vermillion", weight=2.5)
+        canvas.arrow(x1, y1, x2, y2, **look)
