@@ -66,6 +66,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
+                "The element after the next one was taken: neighbours lie one place apart.",
+                (("if (i < n - 1)", "if (i < n - 2)"), (_DIFFERENCE, "d[i] = a[i + 2] - a[i]")),
+            ),
+            Misconception(
+                "These are the next elements themselves: nothing was subtracted from them.",
+                ((_DIFFERENCE, "d[i] = a[i + 1]"),),
+            ),
+            Misconception(
+                "These are distances: a difference is negative where the next element is smaller.",
+                results={"d": lambda a: np.abs(np.diff(a))},
+            ),
+            Misconception(
+                "Only the threads of the first block have an element: the guard has to compare i "
+                "with the number of elements, not with the size of a block.",
+                (("if (i < n - 1)", "if (i < n - 1 && i < blockDim.x)"),),
+            ),
+            Misconception(
                 "Indices were subtracted in place of elements: every difference is 1.",
                 results={"d": lambda a: np.ones(len(a) - 1)},
             ),
@@ -111,6 +128,32 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Both blocks start at the same elements: `threadIdx.x` is a thread's place in its "
                 "block, not in the launch.",
                 (("int i = first;", "int i = threadIdx.x;"),),
+            ),
+            Misconception(
+                "All threads start at the same element: each has to start at one of its own.",
+                (("int i = first;", "int i = 0;"),),
+            ),
+            Misconception(
+                "The number of turns was rounded down, so the elements that are left over at the "
+                "end are nobody's.",
+                (
+                    (
+                        f"{_LOOP} {_SQUARE}",
+                        f"for (int i = first, k = 0; k < n / step; k++, i += step) {_SQUARE}",
+                    ),
+                ),
+            ),
+            Misconception(
+                "In each turn the element was multiplied by the thread's first one, not by itself.",
+                (("= a[i] * a[i]", "= a[i] * a[first]"),),
+            ),
+            Misconception(
+                "These are square roots, not squares.",
+                (("= a[i] * a[i]", "= sqrtf(a[i])"),),
+            ),
+            Misconception(
+                "b is multiplied by the element, so what it held before goes in: it has to be set.",
+                (("b[i] = a[i] * a[i]", "b[i] *= a[i]"),),
             ),
             Misconception(
                 "The index was squared, not the element.",

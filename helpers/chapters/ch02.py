@@ -88,12 +88,32 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("i < N; i++", "i < j; i++"),),
             ),
             Misconception(
+                "Only the tokens after token j are in the sum. Those before it look at it, too.",
+                (("int i = 0;", "int i = j + 1;"),),
+            ),
+            Misconception(
+                "This is what the token gives to itself, and that is what was to be left out.",
+                (("if (i != j)", "if (i == j)"),),
+            ),
+            Misconception(
+                "The diagonal of P was summed: the column has to stay that of token j.",
+                ((_SUM, "sum += P[(size_t)i * N + i];"),),
+            ),
+            Misconception(
+                "This is the largest weight that the token gets, and the sum was asked for.",
+                ((_SUM, "sum = fmaxf(sum, P[(size_t)i * N + j]);"),),
+            ),
+            Misconception(
                 "The first row was left out: rows are numbered from 0.",
                 (("int i = 0;", "int i = 1;"),),
             ),
             Misconception(
                 "This is the mean of what the tokens give, and the sum was asked for.",
                 (("R[j] = sum;", "R[j] = sum / N;"),),
+            ),
+            Misconception(
+                "This is the mean of what the others give, and the sum was asked for.",
+                (("R[j] = sum;", "R[j] = sum / (N - 1);"),),
             ),
             Misconception(
                 "A row of P has N elements, but the index goes on by the number of threads of a "
@@ -160,6 +180,32 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "A masked element is +∞: softmax would look at nothing else.",
                 (("= MINUS_INFINITY;", "= -MINUS_INFINITY;"),),
+            ),
+            Misconception(
+                "A masked element is NaN, which makes NaN of every sum that it comes into: softmax "
+                "would lose the whole row.",
+                (("= MINUS_INFINITY;", "= __int_as_float(0x7fffffff);"),),
+            ),
+            Misconception(
+                "A masked element is a large negative number. Softmax would give it no weight "
+                "either, but the task asks for −∞, which is below every score.",
+                (("= MINUS_INFINITY;", "= -1e9f;"),),
+            ),
+            Misconception(
+                "All but the diagonal is masked: a token may also look at those before it.",
+                ((_MASK, "if (col != row) {"),),
+            ),
+            Misconception(
+                "Only the diagonal is masked, the one place where a token may always look.",
+                ((_MASK, "if (col == row) {"),),
+            ),
+            Misconception(
+                "The mask follows the other diagonal, from the lower left to the upper right.",
+                ((_MASK, "if (col >= N - row) {"),),
+            ),
+            Misconception(
+                "Places in the block are compared, and not the row and the column of the element.",
+                ((_MASK, "if (threadIdx.y > threadIdx.x) {"),),
             ),
             Misconception(
                 "Whole tiles are masked: blocks are compared, and not the row and the column of "

@@ -106,6 +106,8 @@ class Findings:
                 "let the other wait for a phase of an mbarrier at which the one arrives behind its "
                 "access, or put __syncthreads() between the two"
             )
+        elif did == "wrote" and does == "writes" and i.line == earlier.line:
+            mend = "let each thread write words of its own, or put __syncthreads() between the two"
         else:
             mend = "put __syncthreads() between the two, where all threads of the block pass it"
         self._add(
