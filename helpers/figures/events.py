@@ -209,8 +209,9 @@ def of_warp(access: BlockAccess, warp: int) -> WarpAccess:
 class Barriers:
     """Where a run's threads waited for each other.
 
-    A trace holds no barriers, but the report says how often each line was waited at, and the lines
-    of the accesses before and after tell whether that was in between.
+    Of a trace of accesses: the report says how often each line was waited at, and the lines of the
+    accesses before and after tell whether that was in between. When each warp came to a barrier is
+    in `Report.arrivals`.
     """
 
     def __init__(self, report: Report):

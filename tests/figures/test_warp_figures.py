@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from figure_layout import faults as drawn_faults
 from figure_pages import changed
 from figure_texts import after, faults, texts
 
@@ -261,3 +262,11 @@ def test_waits_are_the_gpus_and_said_to_be_so():
 def test_a_walk_needs_whole_sectors():
     with pytest.raises(ValueError, match="takes the shapes of Q and K"):
         naive_walk(naive_report(8, 6, 8), load_facts(), Q=(8, 6), K=(8, 6))
+
+
+@pytest.mark.browser
+def test_no_text_of_them_lies_on_another_in_a_browser(page):
+    orders = list(ORDERS)[1:]
+    races = [(PICTURES[n](barriers(n)[1], o).svg(), "") for n in PICTURES for o in orders]
+    walked = naive_walk(naive_report(32, 16, 16), load_facts(), Q=(32, 16), K=(32, 16))
+    assert drawn_faults(page, [*races, *followed_thread()[2:6:2], *walked[1:3]]) == []
