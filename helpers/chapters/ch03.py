@@ -142,6 +142,31 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("row < N && i + j < N", "row < N && i + j < d"),),
             ),
             Misconception(
+                "Every turn fills both tiles with the first ones: neither index moves on along N.",
+                (
+                    ("row < N && i + j < N", "row < N && j < N"),
+                    ("P[(size_t)row * N + i + j]", "P[(size_t)row * N + j]"),
+                    ("= i + j < N && col < d", "= j < N && col < d"),
+                    ("V[(size_t)(i + j) * d + col]", "V[(size_t)j * d + col]"),
+                ),
+            ),
+            Misconception(
+                "The loop's i is taken for the number of a tile: it is a position along N already.",
+                (
+                    ("row < N && i + j < N", "row < N && i * DEPTH + j < N"),
+                    ("P[(size_t)row * N + i + j]", "P[(size_t)row * N + i * DEPTH + j]"),
+                    ("= i + j < N && col < d", "= i * DEPTH + j < N && col < d"),
+                    ("V[(size_t)(i + j) * d + col]", "V[(size_t)(i * DEPTH + j) * d + col]"),
+                ),
+            ),
+            Misconception(
+                "Past the edges the tiles hold ones: only zeros add nothing to the sums.",
+                (
+                    ("+ i + j] : 0.0f", "+ i + j] : 1.0f"),
+                    ("+ col] : 0.0f", "+ col] : 1.0f"),
+                ),
+            ),
+            Misconception(
                 "Places of a tile stay empty, and what is read there is no number. Count how many "
                 "places of a row of s_P, and of a column of s_V, a thread has to fill.",
                 (("j += COLS) {", "j += DEPTH) {"), ("j += ROWS) {", "j += DEPTH) {")),
@@ -215,6 +240,26 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "Only the neighbours on one side are added, those before the number.",
                 results={"Y": lambda X: np.convolve(X, np.ones(6))[:-5]},
+            ),
+            Misconception(
+                "The neighbours behind the stretch are the wrong ones: the first of them follows "
+                "its last number at once.",
+                (
+                    (
+                        "at = start - RADIUS + j;",
+                        "at = start - RADIUS + j + (j >= BLOCK_SIZE + RADIUS ? RADIUS : 0);",
+                    ),
+                ),
+            ),
+            Misconception(
+                "The neighbours before the stretch stand in the wrong places: word 0 of s_X is "
+                "the one that is furthest from it.",
+                (
+                    (
+                        "at = start - RADIUS + j;",
+                        "at = j < RADIUS ? start - j : start - RADIUS + j;",
+                    ),
+                ),
             ),
             Misconception(
                 "The last words of s_X stay empty: it has more words than the block has threads.",

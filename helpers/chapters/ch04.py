@@ -1,5 +1,7 @@
 """Chapter 04, the reduction: its rung and exercises."""
 
+import dataclasses
+
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal, Misconception
@@ -47,6 +49,14 @@ def _scores_with_equals(case: Case) -> Arguments:
     return {"S": S, "best": np.zeros(N, np.int32), "N": N}
 
 
+def _in_the_lowest_lane(S: np.ndarray) -> np.ndarray:
+    """Where the lowest lane has a largest score; a lane takes every 32nd place."""
+    return np.array([min(np.flatnonzero(row == row.max()), key=lambda j: j % 32) for row in S])
+
+
+# One more for a block that has no row left is no matter, one more in each turn is.
+_BARRIERS = dataclasses.replace(BARRIERS, slack=1.02)
+
 _SHARED_WORK = Goal(
     "global_load_bytes",
     "The threads of a block share a row: none of them has to read all of it.",
@@ -78,7 +88,7 @@ EXERCISES: tuple[Exercise, ...] = (
         launch=covering(("BLOCK_SIZE",), ("N", "ROWS")),
         arguments=scores_to_normalise,
         results={"P": softmax},
-        goals=(BARRIERS, _SHARED_WORK),
+        goals=(_BARRIERS, _SHARED_WORK),
         timed={"N": 2048},
         misconceptions=(
             Misconception(
@@ -97,9 +107,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("blockIdx.x * ROWS + r", "blockIdx.x"),),
             ),
             Misconception(
-                "The rows of a block are its first one, again and again: the turn does not come "
-                "into the row's number.",
+                "A block does not go on to the next row from turn to turn: only every ROWS-th row "
+                "is ever written.",
                 (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS"),),
+            ),
+            Misconception(
+                "The rows are one too far: the first turn has number 0.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS + r + 1"),),
+            ),
+            Misconception(
+                "That a block takes 2 rows is built in: ROWS says how many, and has other values "
+                "too.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x * 2 + r"),),
+            ),
+            Misconception(
+                "The rows of a block are counted by its threads: a block takes ROWS rows, however "
+                "many threads it has.",
+                (("blockIdx.x * ROWS + r", "blockIdx.x * BLOCK_SIZE + r"),),
             ),
             Misconception(
                 "The last row is left out: the rows end with number N - 1, and that one counts.",
@@ -165,7 +189,59 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "The numbers themselves are added: the shift is not taken off, and then comes on "
                 "top of their mean.",
-                results={"mean": lambda X: X.mean(axis=1) + X[:, 0]},
+                (("local_sum += x[j] - shift", "local_sum += x[j]"),),
+            ),
+            Misconception(
+                "The shift is taken off nowhere: both sums are of x, and the last lines of the "
+                "kernel expect x - shift.",
+                (
+                    ("local_sum += x[j] - shift", "local_sum += x[j]"),
+                    ("(x[j] - shift) * (x[j] - shift)", "x[j] * x[j]"),
+                ),
+            ),
+            Misconception(
+                "The square of a difference is taken for the difference of two squares.",
+                (("(x[j] - shift) * (x[j] - shift)", "x[j] * x[j] - shift * shift"),),
+            ),
+            Misconception(
+                "Each number replaces those before it: a thread keeps its last one, not the sum.",
+                (
+                    ("local_sum +=", "local_sum ="),
+                    ("local_squares +=", "local_squares ="),
+                ),
+            ),
+            Misconception(
+                "The sums are divided by d twice: the last lines of the kernel do that already.",
+                (
+                    ("local_sum += x[j] - shift", "local_sum += (x[j] - shift) / d"),
+                    ("(x[j] - shift) * (x[j] - shift)", "(x[j] - shift) * (x[j] - shift) / d"),
+                ),
+            ),
+            Misconception(
+                "The tree is missing: the results come from the share of thread 0 alone.",
+                (("stride = BLOCK_SIZE / 2", "stride = 0"),),
+            ),
+            Misconception(
+                "The tree keeps the larger of two partial sums: sums are to be added.",
+                (
+                    (
+                        "s_sum[tid] += s_sum[tid + stride]",
+                        "s_sum[tid] = fmaxf(s_sum[tid], s_sum[tid + stride])",
+                    ),
+                    (
+                        "s_squares[tid] += s_squares[tid + stride]",
+                        "s_squares[tid] = fmaxf(s_squares[tid], s_squares[tid + stride])",
+                    ),
+                ),
+            ),
+            Misconception(
+                "The tree adds partial sums to the squares: each array is joined with itself.",
+                (
+                    (
+                        "s_squares[tid] += s_squares[tid + stride]",
+                        "s_squares[tid] += s_sum[tid + stride]",
+                    ),
+                ),
             ),
             Misconception(
                 "The last level of the tree is missing: two partial results are left, and one of "
@@ -273,6 +349,40 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("place < at", "place > at"),),
             ),
             Misconception(
+                "Of equal scores the one in the lowest lane is taken, and that one need not be "
+                "the first in the row.",
+                results={"best": _in_the_lowest_lane},
+            ),
+            Misconception(
+                "The number of a lane is taken for a place: what stands in the row at that place "
+                "is another score.",
+                ((" || (other == m && place < at)", ""), ("at = place;", "at = lane + stride;")),
+            ),
+            Misconception(
+                "Scores and places are joined apart: the largest place does not belong to the "
+                "largest score.",
+                (
+                    (
+                        "            at = place;\n        }",
+                        "        }\n        at = max(at, place);",
+                    ),
+                ),
+            ),
+            Misconception(
+                "Scores and places are joined apart: the smallest place does not belong to the "
+                "largest score.",
+                (
+                    (
+                        "            at = place;\n        }",
+                        "        }\n        at = min(at, place);",
+                    ),
+                ),
+            ),
+            Misconception(
+                "A lane takes over every pair that it reads, whether the score is larger or not.",
+                (("if (other > m || (other == m && place < at)) {", "{"),),
+            ),
+            Misconception(
                 "The last level of the tree is missing: lanes 0 and 1 have a result each, and the "
                 "one of lane 0 is stored.",
                 (("stride >= 1;", "stride > 1;"),),
@@ -299,4 +409,4 @@ EXERCISES: tuple[Exercise, ...] = (
             "lane 1 has places 1 and 33. So equal scores are decided by their places."
         ),
     ),
-)  # fmt: skip
+)

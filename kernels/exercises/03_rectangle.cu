@@ -10,7 +10,7 @@
 #define COLS 8  // [4, 8, 16] columns of O for a block
 #endif
 #ifndef DEPTH
-#define DEPTH 32  // [32, 48, 64] elements along N in a tile
+#define DEPTH 32  // [32, 64, 96] elements along N in a tile
 #endif
 
 extern "C" __global__ void pv_multiply(

@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "the turn forgotten",
             (("blockIdx.x * ROWS + r", "blockIdx.x * ROWS"),),
             "right",
-            ("its first one, again and again",),
+            ("only every ROWS-th row",),
         ),
         Wrong("no guard", (("        if (row >= N) break;\n", ""),), "right", ("out-of-bounds",)),
         Wrong(
