@@ -132,6 +132,9 @@ def _meaning(factor: float) -> str:
     ):
         if near(value):
             return f" ({words})"
+    whole = round(max(factor, 1 / factor)) if factor else 0
+    if whole > 1 and near(whole if factor > 1 else 1 / whole) and whole & (whole - 1):
+        return ""  # 11 is more likely a count than the root of a head's 121 columns
     square = round(factor * factor)
     if factor > 1 and square <= 1024 and near(math.sqrt(square)):
         return f" (√{square}: 1/√d is missing if d = {square})"

@@ -142,6 +142,11 @@ def test_contents(result, want, kind, words):
     assert found.largest == pytest.approx(far.max()) and far[found.at] == far.max()
 
 
+def test_a_mean_of_eleven_is_no_root_of_a_heads_columns():
+    found = seen((WANT / 11).astype(np.float32), WANT)
+    assert found.kind == "factor" and "√" not in found.pattern
+
+
 def test_transposed_tiles_are_found_without_a_tile_too():
     found = seen(tiles(SQUARE, 8, (0, 3, 2, 1)).astype(np.float32), SQUARE)
     assert found.kind == "transposed tiles" and "8 × 8" in found.pattern
