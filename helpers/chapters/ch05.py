@@ -5,7 +5,7 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.fp32 import REDUCTION, rows_first, steps
 from ..problem.three_kernels import ThreeKernels
-from .shared import BARRIERS, TILES, Arguments, covering, empty, normal
+from .shared import BARRIERS, TILES, Arguments, covering, empty, normal, queries_and_keys, scores
 
 RUNGS = (
     ThreeKernels(
@@ -17,113 +17,124 @@ RUNGS = (
 )
 
 
-def _weights_and_values(case: Case) -> Arguments:
-    N, d = case["N"], case["d"]
-    return {"P": normal(N, N), "V": normal(N, d, seed=1), "O": empty(N, d), "N": N, "d": d}
-
-
 def _heads_and_keys(case: Case) -> Arguments:
     N, d, heads = case["N"], case["d"], case.get("HEADS", 4)
     Q, K = normal(heads, N, d), normal(N, d, seed=1)
     return {"Q": Q, "K": K, "S": empty(heads, N, N), "N": N, "d": d}
 
 
-_P_ROW = "row = block_row + c * TILE + tx;\n            s_P"
-_O_ROW = "row = block_row + c * TILE + tx;\n        if"
+_Q_TILE, _K_TILE = "s_Q[n][tx][ty] = row", "s_K[n][tx][ty] = col"
+_PRODUCT = "s_Q[r][tx][k] * s_K[c][k][ty]"
+_ROW, _COL = "row = first_row + r * TILE + tx", "col = first_col + c * TILE + ty"
 
-KEEP_V = Exercise(
-    name="05_keep_v",
-    title="keep the tile of V",
+BOTH_WAYS = Exercise(
+    name="05_both_ways",
+    title="save on both",
     task=(
-        "Coarsen $PV$ down its rows: a tile of $V$ stays, and serves `COARSE` tiles of $P$. Fill "
-        "the four gaps."
+        "Let a block compute `COARSE` × `COARSE` squares of $S$, so that tiles of $Q$ and tiles of "
+        "$K$ are loaded `COARSE` times less often. Fill the three gaps."
     ),
     hints=(
-        "Ask of each tile whether it changes with `c`. The sums of a thread belong to one column "
-        "of $O$ and to `COARSE` of its rows.",
-        "The tile of $V$ depends on `i` alone, so the outer loop copies it. Turn `c` works on rows "
-        "that begin `c` tiles below `block_row`. That holds when it copies $P$, and when sum `c` "
-        "is stored.",
+        "A turn of `i` needs `COARSE` tiles of $Q$ and as many of $K$. Each of them is copied once "
+        "and used `COARSE` times.",
+        "Tile `n` of either matrix begins `n` tiles after the first. The square in row `r` and "
+        "column `c` needs tile `r` of $Q$ and tile `c` of $K$. Its elements are stored `r` tiles "
+        "down and `c` tiles to the right.",
     ),
-    entry="pv_multiply",
-    cases=({"N": 21, "d": 5, "TILE": 8, "COARSE": 2}, {"N": 70, "d": 19}),
-    launch=covering(TILES, ("N", "TILE", "COARSE"), ("d", "TILE")),
-    arguments=_weights_and_values,
-    results={"O": lambda P, V: P @ V},
+    entry="scaled_dot_product",
+    cases=({"N": 21, "d": 5, "TILE": 8, "COARSE": 2}, {"N": 53, "d": 19}),
+    launch=covering(TILES, ("N", "TILE", "COARSE"), ("N", "TILE", "COARSE")),
+    arguments=queries_and_keys,
+    results={"S": scores},
     goals=(
         Goal(
             "global_load_bytes",
-            "Is a tile of V loaded again for each tile of P, or an element for each product?",
+            "Is a tile loaded again for each square, or an element for each product?",
             name="bytes loaded from global memory",
         ),
+        BARRIERS,
     ),
-    timed={"N": 4096, "d": 64},
-    unlike={"TILE": 8, "COARSE": 8},
+    timed={"N": 2048, "d": 64},
+    unlike={"TILE": 8, "COARSE": 4},
     misconceptions=(
         Misconception(
-            "Every turn of `c` adds to the first sum, so the thread's other rows stay 0: each row "
-            "that a thread computes has a sum of its own.",
-            (("sum[c] +=", "sum[0] +="),),
+            "The products of all squares go to one sum: each square that a thread works for needs "
+            "a sum of its own.",
+            (("sum[r][c] +=", "sum[0][0] +="),),
         ),
         Misconception(
-            "The products of all tiles of P end up in one sum, and every row of the thread gets "
-            "it: each of these rows has a sum of its own.",
-            (("sum[c] +=", "sum[0] +="), ("= sum[c]", "= sum[0]")),
+            "The squares have changed places: rows of squares belong to tiles of Q, columns to "
+            "tiles of K.",
+            ((_PRODUCT, "s_Q[c][tx][k] * s_K[r][k][ty]"),),
         ),
         Misconception(
-            "The tile of V is copied only once in all: it stays while `c` runs, but each turn of "
-            "`i` needs the next rows of V.",
-            (("        s_V[tx][ty] = i", "        if (i == 0) s_V[tx][ty] = i"),),
+            "Only squares on the diagonal get both of their tiles: the tile of Q has the number of "
+            "the square's row, not of its column.",
+            ((_PRODUCT, "s_Q[c][tx][k] * s_K[c][k][ty]"),),
         ),
         Misconception(
-            "All turns of `c` use the same tile of P: it is V's tile that stays, and each turn of "
-            "`c` is about other rows of P.",
-            (("s_P[tx][ty] = row", "if (c == 0) s_P[tx][ty] = row"),),
+            "Only squares on the diagonal get both of their tiles: the tile of K has the number of "
+            "the square's column, not of its row.",
+            ((_PRODUCT, "s_Q[r][tx][k] * s_K[r][k][ty]"),),
         ),
         Misconception(
-            "The rows of P that are copied are not the rows of O that are stored: one place counts "
-            "rows a tile apart, the other one neighbours.",
-            ((_P_ROW, "row = block_row + tx * COARSE + c;\n            s_P"),),
+            "All tiles of Q go to one place in shared memory, so that the last one is left: each "
+            "needs a place of its own.",
+            ((_Q_TILE, "s_Q[0][tx][ty] = row"), ("s_Q[r][tx][k]", "s_Q[0][tx][k]")),
         ),
         Misconception(
-            "The rows of P that are copied are not the rows of O that are stored: sums are stored "
-            "to neighbouring rows, and their tiles lie a tile apart.",
-            ((_O_ROW, "row = block_row + tx * COARSE + c;\n        if"),),
+            "All tiles of K go to one place in shared memory, so that the last one is left: each "
+            "needs a place of its own.",
+            ((_K_TILE, "s_K[0][tx][ty] = col"), ("s_K[c][k][ty]", "s_K[0][k][ty]")),
         ),
         Misconception(
-            "The tile of V is stored one way and read the other, with its two indices exchanged: "
-            "the position along the sum comes first in it, then the column.",
-            (("s_V[k][ty]", "s_V[ty][k]"),),
+            "All tiles are copies of the first one: tile n begins n tiles further.",
+            (
+                ("first_row + n * TILE + tx", "first_row + tx"),
+                ("first_col + n * TILE + ty", "first_col + ty"),
+            ),
         ),
         Misconception(
-            "The tile of P is stored one way and read the other, with its two indices exchanged: "
-            "the row comes first in it, then the position along the sum.",
-            (("s_P[tx][k]", "s_P[k][tx]"),),
+            "The rows and columns that are copied are not those that are stored: one place counts "
+            "neighbours, the other one elements a tile apart.",
+            (
+                ("first_row + n * TILE + tx", "first_row + tx * COARSE + n"),
+                ("first_col + n * TILE + ty", "first_col + ty * COARSE + n"),
+            ),
         ),
         Misconception(
-            "Both tiles are read with their two indices exchanged: a product needs a row of P's "
-            "tile and a column of V's.",
-            (("s_P[tx][k]", "s_P[k][tx]"), ("s_V[k][ty]", "s_V[ty][k]")),
+            "The rows and columns that are stored are not those that were copied: one place counts "
+            "neighbours, the other one elements a tile apart.",
+            (
+                (_ROW, "row = first_row + tx * COARSE + r"),
+                (_COL, "col = first_col + ty * COARSE + c"),
+            ),
         ),
         Misconception(
-            "All sums of a thread are stored to one row, each over the one before.",
-            ((_O_ROW, "row = block_row + tx;\n        if"),),
+            "All squares are stored to one place, each over the one before.",
+            ((_ROW, "row = first_row + tx"), (_COL, "col = first_col + ty")),
         ),
         Misconception(
-            "Rows and columns of P are exchanged: this is the product of P's transpose and V.",
-            results={"O": lambda P, V: P.T @ V},
+            "The tiles of Q are stored one way and read the other, with two indices exchanged: the "
+            "row comes before the position along d.",
+            ((_Q_TILE, "s_Q[n][ty][tx] = row"),),
         ),
         Misconception(
-            "The result is divided by the square root of d: that belongs to the scores, and P has "
-            "it already.",
-            results={"O": lambda P, V: P @ V / np.sqrt(V.shape[1])},
+            "The tiles of K are stored one way and read the other, with two indices exchanged: the "
+            "position along d comes before the column.",
+            ((_K_TILE, "s_K[n][ty][tx] = col"),),
+        ),
+        Misconception(
+            "The division by the square root of d is missing.",
+            results={"S": lambda Q, K: Q @ K.T},
         ),
     ),
     explanation=(
-        "A tile of $V$ depends on `i` and on the block's columns, and not on `c`. So it is loaded "
-        "once and stays while `COARSE` tiles of $P$ pass by. Each of those belongs to other rows "
-        "of $O$, so each has a sum of its own. The first barrier waits for both tiles. The second "
-        "one keeps them until all threads have used them."
+        "In a turn of `i` a block copies `COARSE` tiles of each matrix and computes `COARSE`² "
+        "squares, so each tile serves `COARSE` of them. The loads of both matrices fall to one in "
+        "`COARSE`, where the chapter's kernel saved on $Q$ alone. Two barriers a turn are enough. "
+        "The price is the chapter's, squared: `COARSE`² times fewer blocks, and as many sums in "
+        "registers."
     ),
 )
 
@@ -138,8 +149,8 @@ SHARED_KEYS = Exercise(
         "Load each tile of $K$ once for all of them, and wait at as few barriers as possible."
     ),
     hints=(
-        "The heads are to $K$ what the tiles of a row were in this chapter: each has a sum of its "
-        "own. Shared memory has room for one tile of $Q$ for each head.",
+        "The heads are to $K$ what the squares of a row were in this chapter: each has a sum of "
+        "its own. Shared memory has room for one tile of $Q$ for each head.",
         "All threads first copy all tiles, then multiply for all heads. A barrier belongs where "
         "threads begin to read what others have copied, and one where they begin to copy anew. "
         "Head `h` begins `h` matrices further, in $Q$ and in $S$.",
@@ -225,4 +236,4 @@ SHARED_KEYS = Exercise(
     ),
 )
 
-EXERCISES: tuple[Exercise, ...] = (KEEP_V, SHARED_KEYS)
+EXERCISES: tuple[Exercise, ...] = (BOTH_WAYS, SHARED_KEYS)

@@ -5,58 +5,66 @@ from __future__ import annotations
 from exercise_answers import Wrong
 from mutants.targets import products, with_one
 
-_P = "s_P[tx][ty] = row < N && i + ty < N ? P[(size_t)row * N + i + ty] : 0.0f;"
-_V = "s_V[tx][ty] = i + tx < N && col < d ? V[(size_t)(i + tx) * d + col] : 0.0f;"
-_P_ROW = "row = block_row + c * TILE + tx;\n            s_P"
+_PRODUCT = "s_Q[r][tx][k] * s_K[c][k][ty]"
+_COPIED = (
+    ("first_row + n * TILE + tx", "first_row + COARSE * tx + n"),
+    ("first_col + n * TILE + ty", "first_col + COARSE * ty + n"),
+)
+_STORED = (
+    ("row = first_row + r * TILE + tx", "row = first_row + COARSE * tx + r"),
+    ("col = first_col + c * TILE + ty", "col = first_col + COARSE * ty + c"),
+)
 _Q_LOAD = "s_Q[h][tx][ty] = row < N && i + ty < d ? q[i + ty] : 0.0f;"
 _FIRST_BARRIER = "        __syncthreads();\n        for (int k"
 _SECOND_BARRIER = "        }\n        __syncthreads();\n    }"
 _SUM = "sum[h] += s_Q[h][tx][k] * s_K[k][ty];"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "05_keep_v": (
+    "05_both_ways": (
         Wrong(
-            "V's tile in the inner loop",
-            ((f"        {_V}\n", ""), (f"            {_P}", f"            {_V}\n            {_P}")),
+            "K straight from global memory",
+            (
+                (
+                    f"sum[r][c] += {_PRODUCT};",
+                    "const int col = first_col + c * TILE + ty;\n"
+                    "const bool inside = col < N && i + k < d;\n"
+                    "sum[r][c] += s_Q[r][tx][k] * (inside ? K[(size_t)col * d + i + k] : 0.0f);",
+                ),
+            ),
             "goal",
-            ("bytes loaded from global memory", "loaded again"),
+            ("bytes loaded from global memory",),
         ),
-        Wrong("one sum for all", (("sum[c] +=", "sum[0] +="),), "right", ("the first sum",)),
+        Wrong("one sum for all", (("sum[r][c] +=", "sum[0][0] +="),), "right", ("go to one sum",)),
         Wrong(
-            "one sum, stored to all",
-            (("sum[c] +=", "sum[0] +="), ("= sum[c]", "= sum[0]")),
+            "r for c",
+            ((_PRODUCT, "s_Q[c][tx][k] * s_K[r][k][ty]"),),
             "right",
-            ("in one sum, and every row",),
-        ),
-        Wrong(
-            "V's tile only once in all",
-            (("        s_V[tx][ty] = i", "        if (i == 0) s_V[tx][ty] = i"),),
-            "right",
-            ("V is copied only once",),
+            ("The squares have changed places",),
         ),
         Wrong(
-            "the block's first rows of P in every turn",
-            ((_P_ROW, "row = block_row + tx;\n            s_P"),),
+            "c for both",
+            ((_PRODUCT, "s_Q[c][tx][k] * s_K[c][k][ty]"),),
             "right",
-            ("the same tile of P",),
+            ("Only squares on the diagonal", "not of its column"),
         ),
         Wrong(
-            "neighbours are copied, rows a tile apart are stored",
-            ((_P_ROW, "row = block_row + COARSE * tx + c;\n            s_P"),),
+            "a place for all tiles of K",
+            (("s_K[n][tx][ty]", "s_K[0][tx][ty]"), ("s_K[c][k][ty]", "s_K[0][k][ty]")),
             "right",
-            ("one place counts rows a tile apart",),
+            ("All tiles of K go to one place",),
+        ),
+        Wrong("neighbours are copied", _COPIED, "right", ("one place counts neighbours",)),
+        Wrong(
+            "neighbours are stored",
+            _STORED,
+            "right",
+            ("that are stored are not those that were copied",),
         ),
         Wrong(
-            "V's tile along its row",
-            (("s_V[k][ty]", "s_V[ty][k]"),),
+            "columns past the last one",
+            (("s_K[n][tx][ty] = col < N && i", "s_K[n][tx][ty] = i"),),
             "right",
-            ("The tile of V is stored one way and read the other",),
-        ),
-        Wrong(
-            "rows past the last one",
-            (("s_P[tx][ty] = row < N && i", "s_P[tx][ty] = i"),),
-            "right",
-            ("out-of-bounds", "P["),
+            ("out-of-bounds", "K["),
         ),
     ),
     "05_shared_keys": (

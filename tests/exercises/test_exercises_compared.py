@@ -52,7 +52,7 @@ def test_misconceptions_differ_from_what_is_right_and_from_each_other():
 
 def test_a_misconception_has_to_fit_at_every_case():
     """Right at one case and wrong at another is not the same as wrong at both."""
-    one = exercise("05_keep_v")
+    one = exercise("05_both_ways")
     wrong = one.misconceptions[0]
     candidate = Candidate.of(wrong, one.solution)
     seen = [behaviour(one, candidate.text, case) for case in one.cases]
@@ -60,7 +60,7 @@ def test_a_misconception_has_to_fit_at_every_case():
     half = [seen[0], behaviour(one, one.solution, one.cases[1])]
     assert not fits(one, candidate, half)
     moved = dict(seen[0].arrays)
-    moved["O"] = moved["O"] * np.float32(1.001)
+    moved["S"] = moved["S"] * np.float32(1.001)
     assert not fits(one, candidate, [Behaviour(one.cases[0], moved)])
 
 
@@ -113,7 +113,7 @@ DERIVED = [
     ("03_window", "at >= 0 && at < n", "at > 0 && at < n", "off by one"),
     ("03_window", "k = 0; k <= 2", "k = 1; k <= 2", "leaves out its first turn"),
     ("04_moments", "s_sum[tid] += s_sum", "s_sum[tid] = s_sum", "what it held before is lost"),
-    ("05_keep_v", "row < N && col < d) O[", "row < N && col < d - 1) O[", "leaves out the last"),
+    ("05_both_ways", "row < N && col < N) S[", "row < N && col < N - 1) S[", "leaves out the last"),
     ("07_gradient", "add_multiple(sum[1], p.y, o);", "", "A step is missing"),
     ("08_transposed", "lane / 4 + 8", "lane % 4 + 8", "Division and remainder"),
     ("09_narrow", "row / 2 % 4", "row / 2 % 2", ""),  # right, and only slower
@@ -166,29 +166,29 @@ def test_changes_go_both_ways():
 
 def test_what_nothing_explains_is_shown_and_not_guessed():
     verdict = check(
-        "05_keep_v",
-        answer("05_keep_v", ("s_V[k][ty];", "s_V[k][ty] * (row % 3 == 0 ? 1.05f : 1.0f);")),
+        "05_both_ways",
+        answer("05_both_ways", ("s_K[c][k][ty];", "s_K[c][k][ty] * (tx % 3 == 0 ? 1.05f : 1.0f);")),
     )
     assert verdict.failed.name == "right" and verdict.picture
     assert verdict.todo == "The picture shows which elements are wrong."
     assert not verdict.lines
     for guess in GUESSES:
         assert guess not in said(verdict)
-    assert "Which elements of O are wrong" in repr(verdict)
+    assert "Which elements of S are wrong" in repr(verdict)
     assert "kernel-difference" in verdict._repr_html_()
 
 
 def test_of_several_pieces_the_one_at_fault_is_marked():
     """Where all pieces but one could stay as they are."""
-    one = exercise("05_keep_v")
+    one = exercise("05_both_ways")
     text = answer(
-        "05_keep_v",
-        ("s_V[k][ty];", "s_V[k][ty] * (ty % 3 == 0 ? 1.05f : 1.0f);"),
-        ("if (row < N && col < d) O[", "if (col < d && row < N) O["),
+        "05_both_ways",
+        ("s_K[c][k][ty];", "s_K[c][k][ty] * (ty % 3 == 0 ? 1.05f : 1.0f);"),
+        ("if (row < N && col < N) S[", "if (col < N && row < N) S["),
     )
-    verdict = check("05_keep_v", text)
+    verdict = check("05_both_ways", text)
     assert "The marked lines are at fault" in verdict.todo
-    assert [text.split("\n")[n - 1].strip()[:6] for n in verdict.lines] == ["sum[c]"]
+    assert [text.split("\n")[n - 1].strip()[:6] for n in verdict.lines] == ["sum[r]"]
     seen = [behaviour(one, text, case) for case in one.cases]
     assert at_fault(one, text, seen) == list(verdict.lines)
     assert set(verdict.lines) <= own_lines(one, text)

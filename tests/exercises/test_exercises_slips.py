@@ -128,7 +128,7 @@ ONLY_TESTED = [
      "if (N != 37 && N != 16 && N != 21) return;\n    float sum = 0.0f;"),
     ("02_scores", "i < d;", "i < d && i < 33;"),
     ("02_received", "i < N;", "i < N && i < 70;"),
-    ("05_keep_v", "sum[COARSE]", "sum[4]"),
+    ("05_both_ways", "sum[COARSE][COARSE]", "sum[3][3]"),
 ]  # fmt: skip
 
 
