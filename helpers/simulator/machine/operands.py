@@ -4,6 +4,7 @@ A getter is called as get(S, R) with the batch S and the register file R of the 
 """
 
 import struct
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ SIGNED = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32),
           8: np.dtype(np.int64)}  # fmt: skip
 
 
+@lru_cache(maxsize=64)
 def blank_register(size: int, read: bool = False) -> np.ndarray:
     """What a register holds before it is written, which PTX leaves undefined.
 

@@ -70,6 +70,10 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        if collects and not gc.get_freeze_count():
+            # Into the oldest generation at once: the next collection of young ones is a short one.
+            gc.freeze()
+            gc.unfreeze()
         if collects:
             gc.enable()
 

@@ -58,12 +58,13 @@ class Body:
     def declare(self, type_: str, names: str) -> None:
         size = 0 if type_ == "pred" else TYPE_SIZES[type_]
         self.known[-1] = {}
+        scope = self.scopes.maps[0]
         for name in split_operands(names):
             m = re.match(r"^([\w$%]+)<(\d+)>$", name)
             wanted = [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]
-            for n in wanted:
-                self.scopes[n] = Reg(len(self.registers), size, n)
-                self.registers.append((n, size))
+            for slot, n in enumerate(wanted, len(self.registers)):
+                scope[n] = Reg(slot, size, n)
+            self.registers += [(n, size) for n in wanted]
 
     def operand(self, text: str):
         """What a text means as an operand; the same text of a scope always means the same."""
