@@ -96,6 +96,22 @@ EXERCISES: tuple[Exercise, ...] = (
                 ((_NARROW, "where = row / 2 * chunk % 4;"),),
             ),
             Misconception(
+                _TWO + "an OR only sets bits, so it is not one to one.",
+                ((_NARROW, "where = chunk | (row / 2 % 4);"),),
+            ),
+            Misconception(
+                _TWO + "an AND only clears bits, so it is not one to one.",
+                ((_NARROW, "where = chunk & (row / 2 % 4);"),),
+            ),
+            Misconception(
+                _LEAVES + "The lowest bit of the row's number went to a bit that no chunk has.",
+                ((_NARROW, "where = chunk ^ (row % 2 * 4);"),),
+            ),
+            Misconception(
+                "A place is counted in chunks here: the line below makes elements of it.",
+                ((_NARROW, "where = 8 * (chunk ^ (row / 2 % 4));"),),
+            ),
+            Misconception(
                 "All chunks of a row share one place: where a chunk lies does not depend on its "
                 "number.",
                 ((_NARROW, "where = row / 2 % 4;"),),
@@ -168,6 +184,23 @@ EXERCISES: tuple[Exercise, ...] = (
                 ((_TEN, "where = (chunk + row) % 8;"),),
             ),
             Misconception(
+                _TWO + "what the XOR sends out of the row comes back to places that are taken.",
+                ((_TEN, "where = (chunk ^ (row % 8)) % 10;"),),
+            ),
+            Misconception(
+                _TWO + "whatever the XOR sends out of the row ends at the last place.",
+                ((_TEN, "where = min(9, chunk ^ (row % 8));"),),
+            ),
+            Misconception(
+                _LEAVES + "Of row / 4 all bits take part, where one would do.",
+                ((_TEN, "where = chunk ^ (row / 4);"),),
+            ),
+            Misconception(
+                _LEAVES
+                + "A remainder of 10 goes up to 9, so four bits of a chunk's number change.",
+                ((_TEN, "where = chunk ^ (row % 10);"),),
+            ),
+            Misconception(
                 "O is written by no map, but read by the one above: its chunks are in other places "
                 "than those where they are looked for.",
                 (("            pair = place(row, j) / 2 + lane % 4;\n", ""),),
@@ -176,6 +209,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "The lane's number went into the map as if it were a chunk: four lanes share a "
                 "chunk, so what lies within it is added after the map.",
                 (("place(row, j) / 2 + lane % 4", "place(row, j + lane % 4) / 2"),),
+            ),
+            Misconception(
+                "The four lanes of a chunk write to its first pair: each has a pair of its own.",
+                (("place(row, j) / 2 + lane % 4", "place(row, j) / 2"),),
+            ),
+            Misconception(
+                "Elements are taken for pairs, in the chunk's place and in the lane's offset.",
+                (("place(row, j) / 2 + lane % 4", "place(row, j) + 2 * (lane % 4)"),),
+            ),
+            Misconception(
+                "Row and chunk are exchanged in the call of the map.",
+                (("place(row, j) / 2", "place(j, row) / 2"),),
             ),
             Misconception(
                 "Elements are taken for pairs: the map counts elements, and the store pairs.",

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..kernels.kernel import Kernel
 from ..simulator.compile.source_text import mask
 from .answer import body, declared, kernel_of_solution
@@ -84,6 +86,9 @@ def _written(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[tuple
         apart = distance(text, candidate.text) if candidate.text else 1
         ranked.append((apart, number, candidate))
     found: dict[str, list[int]] = {}
+    if not any(_tells(one) for one in seen):  # NaN is like NaN: the text has to be like it as well
+        nearest = distance(text, exercise.solution)
+        ranked = [one for one in ranked if one[2].text and one[0] < nearest]
     for apart, _, candidate in sorted(ranked, key=lambda one: one[:2]):
         if fits(exercise, candidate, seen):
             lines = places(exercise.solution, candidate.text, text) if candidate.text else []
@@ -91,6 +96,13 @@ def _written(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[tuple
             if not apart:
                 break
     return list(found.items())
+
+
+def _tells(seen: Behaviour) -> bool:
+    """Whether a wrong result holds numbers to compare, or an error."""
+    return bool(seen.error) or (
+        not seen.right and any(np.isfinite(array).any() for array in seen.arrays.values())
+    )
 
 
 def _small_changes(exercise, text: str, seen: list[Behaviour]) -> list[tuple[str, list[int]]]:
