@@ -88,6 +88,52 @@ def test_whose_sectors_the_coarsened_products_load():
     assert "Of the output's sectors, four fifths are $V$'s. All of these come 16" in text
 
 
+def milliseconds(kernel: str, name: str, n: int = 16384) -> float:
+    return load(LADDER).times(kernel)[name][n]
+
+
+ON_LOAD, ON_STORE = "transpose on load", "transpose on store"
+TOTAL, SCORES, OUTPUT = "attention", "scaled_dot_product", "pv_multiply"
+
+
+@pytest.mark.parametrize(
+    ("chapter", "words", "value", "said"),
+    [
+        ("05", "takes three times as long as the tiled one",
+         lambda ms: ms(OUTPUT, "coarsened", 256) / ms(OUTPUT, "tiled", 256), 3),
+        ("05", "At 4,096 it has two blocks for each SM, and the two are even",
+         lambda ms: ms(OUTPUT, "coarsened", 4096) / ms(OUTPUT, "tiled", 4096), 1.0),
+        ("05", "At 16,384 it takes 13 % less time",
+         lambda ms: 100 - 100 * ms(OUTPUT, "coarsened") / ms(OUTPUT, "tiled"), 13),
+        ("05", "29.6 ms against 34.3 at 16,384", lambda ms: ms(TOTAL, "coarsened"), 29.6),
+        ("05", "29.6 ms against 34.3 at 16,384", lambda ms: ms(TOTAL, "reduction"), 34.3),
+        ("06", "makes `pv_multiply` 3.4 times as fast",
+         lambda ms: ms(OUTPUT, "coarsened") / ms(OUTPUT, f"coalesced, {ON_LOAD}"), 3.4),
+        ("06", "transposing on load saves 23 %",
+         lambda ms: 100 - 100 * ms(SCORES, f"coalesced, {ON_LOAD}") / ms(SCORES, "coarsened"), 23),
+        ("06", "transposing on store 63 %",
+         lambda ms: 100 - 100 * ms(SCORES, f"coalesced, {ON_STORE}") / ms(SCORES, "coarsened"), 63),
+        ("07", "the first variant 2.5 times as fast, 10.2 → 4.07 ms",
+         lambda ms: ms(SCORES, f"coalesced, {ON_LOAD}") / ms(SCORES, f"padded, {ON_LOAD}"), 2.5),
+        ("07", "the second 1.2 times, 4.86 → 4.07 ms",
+         lambda ms: ms(SCORES, f"coalesced, {ON_STORE}") / ms(SCORES, f"padded, {ON_STORE}"), 1.2),
+        ("07", "**85.3 ms have become 3.08**, which is 27.7 times as fast",
+         lambda ms: ms(TOTAL, "naive") / ms(TOTAL, "register_blocked"), 27.7),
+        ("07", "we are within a factor of 1.24",
+         lambda ms: ms(TOTAL, "register_blocked")
+         / ms(TOTAL, "PyTorch, two matmuls and a softmax"), 1.24),
+        ("07", "At $N$ = 1,024 it takes two thirds of the time",
+         lambda ms: ms(OUTPUT, "register_blocked", 1024)
+         / ms(TOTAL, "register_blocked", 1024), 0.7),
+    ],
+)  # fmt: skip
+def test_times_that_the_text_repeats(chapter, words, value, said):
+    names = {"05": "05_thread_coarsening", "06": "06_coalescing", "07": "07_bank_conflicts"}
+    assert words in prose(names[chapter])
+    digits = len(str(said).partition(".")[2])
+    assert round(value(milliseconds), digits) == said
+
+
 def test_launch_bounds_cap_registers():
     assert FACTS.limits["regsPerMultiprocessor"] == 65536 == 1024 * 64
     text = prose("05_thread_coarsening")
