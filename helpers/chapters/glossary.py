@@ -43,7 +43,7 @@ class Term:
 
     def used_in(self, text: str) -> bool:
         """Whether one of the spellings is in a text, as whole words; a capital does not matter."""
-        either = "|".join(map(re.escape, self.spellings))
+        either = "|".join(r"\s+".join(map(re.escape, one.split())) for one in self.spellings)
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", text, re.IGNORECASE))
 
 

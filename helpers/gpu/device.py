@@ -214,7 +214,7 @@ def _simulator_rows() -> list[tuple[str, str]]:
     rows = [
         ("device", name()),
         ("kernels", f"compiled by {_nvrtc()} for compute capability 9.0, run on NumPy"),
-        ("counts", "requests, sectors, wavefronts, as a profiler gives them; instructions of PTX"),
+        ("counts", "what a profiler counts: accesses to memory, and instructions (of PTX)"),
         ("times", "none: only a GPU can be timed"),
     ]
     with contextlib.suppress(RuntimeError):
