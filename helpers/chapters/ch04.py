@@ -279,11 +279,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         explanation=(
-            "With $y = x - a$ the mean of $x$ is $a$ plus the mean of $y$, and the variance is the "
+            "Let $y = x - a$. The mean of $x$ is $a$ plus the mean of $y$. The variance is the "
             "mean of $y^2$ less the square of the mean of $y$, whatever $a$ is. With $a = 0$ that "
-            "would be the difference of two large numbers, of which fp32 keeps seven digits; close "
-            "to the mean it is exact enough. One pass is enough because both sums are collected at "
-            "once, and one tree has as many barriers for two sums as for one."
+            "would be the difference of two large numbers, of which fp32 keeps seven digits. With "
+            "an $a$ near the mean it is exact enough. One pass is enough because both sums are "
+            "collected at once, and one tree has as many barriers for two sums as for one."
         ),
     ),
     Exercise(
@@ -301,8 +301,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Fetch both before you decide."
             ),
             (
-                "With strides of 16, 8, 4, 2 and 1 take over the other lane's pair if its score is "
-                "larger, or if it is equal and stands further ahead in the row."
+                "Strides of 16, 8, 4, 2 and 1. A lane takes over the other lane's pair if its "
+                "score is larger. It also does if the score is equal and stands further ahead in "
+                "the row."
             ),
         ),
         entry="best_key",
