@@ -13,8 +13,11 @@ from helpers.exercises import solution
 pytestmark = pytest.mark.browser
 
 NAME = "04_rows_in_turn"
-GAP = "        for (int j = tid; j < N; j += BLOCK_SIZE) p[j] = expf(s[j] - row_max) / row_sum;\n"
-FILLED = GAP + "        __syncthreads();\n"
+DIVIDES = (
+    "        for (int j = tid; j < N; j += BLOCK_SIZE) p[j] = expf(s[j] - row_max) / row_sum;\n"
+)
+GAP = DIVIDES + "        __syncwarp();\n"
+FILLED = DIVIDES + "        __syncthreads();\n"
 CELLS = [
     "from helpers.exercises import check",
     f"%%kernel {NAME}.cu\n{solution(NAME).replace(FILLED, GAP).rstrip()}",
