@@ -57,8 +57,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "score that is hidden the chapter has a value whose weight is 0. And a thread can meet "
             "tiles in which it sees nothing: write down the two maxima then, and their difference.",
             "Rows first ... first + 63 see keys from first - window + 1 on, and key + j is the "
-            "number of a key. Minus infinity from minus infinity is NaN. So keep the maximum above "
-            "some very small number that is finite, before anything is subtracted from it.",
+            "number of a key. Minus infinity from minus infinity is NaN. So let the maximum never "
+            "be less than a finite number that is far below all scores, before it is subtracted.",
         ),
         explanation=(
             "While a row has met none of its keys, both maxima would be minus infinity, and "
