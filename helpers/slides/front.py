@@ -7,7 +7,8 @@ Title, authors and date are nbformat's own; a logo is a file beside the notebook
     "course": {"goal": "Launch a first kernel ..."}
 
 How long a chapter takes is what its speaker notes come to: cells of the slide type `notes` that
-begin with `**Notes, 6 min.**`. Where there are none, `"minutes"` and `"exercises"` of `course` say.
+begin with `<details><summary>Notes, 6 min.</summary>`. Where there are none, `"minutes"` and
+`"exercises"` of `course` say.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from nbformat import NotebookNode
 
 from .content.carried import Carrier
 
-_MINUTES = re.compile(r"\*\*Notes, (\d+) min\.\*\*\s")
+_NOTES = re.compile(
+    r"<details><summary>(?P<head>Notes, (?P<minutes>\d+) min\.)</summary>(?P<text>.*)</details>",
+    re.DOTALL,
+)
 
 
 class Front(NamedTuple):
@@ -75,8 +79,13 @@ def notes_minutes(cell: Mapping) -> int | None:
     slideshow = cell["metadata"].get("slideshow")
     if not isinstance(slideshow, Mapping) or slideshow.get("slide_type") != "notes":
         return None
-    found = _MINUTES.match("".join(cell["source"]))
-    return int(found[1]) if found else None
+    found = _NOTES.fullmatch("".join(cell["source"]).strip())
+    return int(found["minutes"]) if found else None
+
+
+def unfolded(source: str) -> str:
+    """The text of speaker notes as the speaker's window has them, not folded away."""
+    return _NOTES.sub(lambda found: f"**{found['head']}**{found['text']}".strip(), source.strip())
 
 
 def spoken(cells: Iterable[Mapping]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from ...show.highlighting import highlight
 from ..execute import Executed, where
-from ..front import Course, Front, course, front, notes_minutes
+from ..front import Course, Front, course, front, notes_minutes, unfolded
 from . import terminal
 from .deck_wording import for_slides
 from .gaps import MAGIC, with_gaps
@@ -144,6 +144,8 @@ class _Taker:
 
     def _html(self, cell: NotebookNode) -> str:
         source = for_slides(cell.source) if self._ours else cell.source
+        if notes_minutes(cell) is not None:
+            source = unfolded(source)
         return to_html(
             with_notes(source, self._notes), self._maths, self._folder,
             cell.get("attachments"), self._warn, self._outputs.styles,
