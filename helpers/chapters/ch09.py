@@ -52,7 +52,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         explanation=(
             "The bank of 16 bytes of a chunk is (4 row + place) mod 8. An even row has the first "
-            "four banks, an odd row the last four, so what tells rows 0, 2, 4, 6 apart is the "
+            "four banks, an odd row the last four. What tells rows 0, 2, 4 and 6 apart is the "
             "number of the pair, row / 2. Its two lowest bits flip those of the chunk, and never "
             "leave the row. TMA calls this map its 64-byte swizzle."
         ),
