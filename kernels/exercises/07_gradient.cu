@@ -1,5 +1,6 @@
-// dV = P^T dO: how the loss changes with V, as training needs it. A thread computes a patch of
-// 4 x 4 elements of dV. Both tiles lie as in memory, with the position along the sum first.
+// dV = P^T dO: how the loss of a training changes with V, from how it changes with O. A thread
+// computes a patch of 4 x 4 elements of dV. Both tiles lie as in memory, with the position along
+// the sum first.
 //
 // Launch:
 //   gradient  grid (ceil(d / 32), ceil(N / 32)), block 64
