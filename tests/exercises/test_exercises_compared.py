@@ -64,6 +64,18 @@ def test_a_misconception_has_to_fit_at_every_case():
     assert not fits(one, candidate, [Behaviour(one.cases[0], moved)])
 
 
+def test_a_result_of_nothing_but_nan_is_told_of_a_text_that_is_like_the_mistake():
+    """Else every kernel that gives NaN everywhere would have made the same mistake."""
+    old, new, now = "expf(row_max - new_max)", "expf(new_max - row_max)", "expf(m - new_max)"
+    upside_down = ((old, new), (now, "expf(new_max - m)"))
+    text = answer("08_parts", *upside_down).replace("before", "factor")
+    assert "upside down" in check("08_parts", text).todo
+    verdict = check("08_parts", answer("08_parts", (old, "logf(row_max - new_max)")))
+    assert "every one of them is NaN" in said(verdict)
+    sentences = [wrong.sentence for wrong in exercise("08_parts").misconceptions]
+    assert not any(sentence in verdict.todo for sentence in sentences), verdict
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_compared_as_it_is(special):
     one = exercise("05_shared_keys")
