@@ -301,7 +301,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Fetch both before you decide."
             ),
             (
-                "Strides of 16, 8, 4, 2 and 1. A lane takes over the other lane's pair if its "
+                "Take strides of 16, 8, 4, 2 and 1. A lane takes over the other lane's pair if its "
                 "score is larger. It also does if the score is equal and stands further ahead in "
                 "the row."
             ),
