@@ -147,10 +147,11 @@ EXERCISES: tuple[Exercise, ...] = (
         name="04_moments",
         title="mean and variance in one pass",
         task=(
-            "A layer norm needs the mean of each row and its variance, the mean of $(x - "
-            "\\mathrm{mean})^2$. Both follow from two sums that one pass can collect: of $x - a$ "
-            "and of $(x - a)^2$, for any number $a$. The kernel takes the row's first number for "
-            "it, `shift`. Collect the two sums, and reduce both in one tree."
+            "A layer norm needs the mean of each row, and its variance: the mean square of what "
+            "is left when the mean is taken off. Both follow from two sums that one pass can "
+            "collect, of `x - a` and of its square, for any number `a`. The kernel takes the "
+            "row's first number for it, `shift`. Collect the two sums, and reduce both in one "
+            "tree."
         ),
         hints=(
             (
