@@ -27,6 +27,9 @@ def test_run_all(lab, screenshots, chapter, theme):
     said = page.locator(".jp-OutputArea [data-mime-type*=stderr]").all_text_contents()
     assert not any(map(noise, said)), said
     answers_wait_until_they_are_asked_for(page)
+    folded = page.locator(".jp-MarkdownOutput details > summary").filter(has_text="Notes, ")
+    assert folded.count() > 5
+    assert not any(one.evaluate("one => one.parentElement.open") for one in folded.all())
     counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
     assert counters.count() >= 1
     heads = counters.first.locator("[role=columnheader]").all_inner_texts()

@@ -150,6 +150,16 @@ def test_fonts_hold_what_is_written_and_no_more():
 # A notebook taken apart
 
 
+def test_notes_are_for_the_speaker_alone(tmp_path):
+    """Unfolded in the speaker's window, and marked there, so that handouts leave them out."""
+    said = "<details><summary>Notes, 3 min.</summary>\n\nAsk *who*.\n\n</details>"
+    made = taken_apart(tmp_path, markdown("# T"), markdown("Words.", "-"), markdown(said, "notes"))
+    (notes,) = made.slides[0].notes
+    assert "<p><strong>Notes, 3 min.</strong></p>" in notes and "Ask <em>who</em>." in notes
+    assert notes.startswith('<div class="speaker">') and "details" not in notes
+    assert all("Ask" not in block for block in made.slides[0].blocks)
+
+
 def test_slides_notes_and_hidden_cells(tmp_path):
     figure = new_output("display_data", {"text/html": "<style>.a{}</style><svg></svg>"})
     made = taken_apart(

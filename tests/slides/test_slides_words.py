@@ -17,6 +17,9 @@ from helpers.slides.pages.page import reading_page
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 CHAPTERS = [nbformat.read(path, as_version=4) for path in NOTEBOOKS]
+for chapter in CHAPTERS:  # what the speaker alone has is on no slide
+    slides = [c for c in chapter.cells if c.metadata.slideshow.slide_type != "notes"]
+    chapter.cells = slides
 # What only somebody with a notebook in front of them can do.
 FOR_NOTEBOOKS = re.compile(
     r"\brun (?:the|this|all)\s*cells?|cells? (?:below|above)|next cells?|this cell"
