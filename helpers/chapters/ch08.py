@@ -68,8 +68,8 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="flash_attention",
         cases=(
-            {"n": 21, "window": 5, "HEAD_DIM": 16},
-            {"n": 83, "window": 13, "HEAD_DIM": 16, "B_C": 16},
+            {"n": 21, "window": 5, "HEAD_DIM": 8},
+            {"n": 67, "window": 13, "HEAD_DIM": 8, "B_C": 16},
         ),
         launch=covering((64,), ("n", 64)),
         arguments=_attention,
@@ -85,7 +85,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         timed={"n": 4096, "window": 128, "HEAD_DIM": 64},
-        unlike={"HEAD_DIM": 16, "B_C": 16},
+        unlike={"HEAD_DIM": 8, "B_C": 16},
         misconceptions=WINDOW,
     ),
     Exercise(

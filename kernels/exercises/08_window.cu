@@ -6,7 +6,7 @@
 //   flash_attention  grid ceil(n / 64), block 64
 
 #ifndef HEAD_DIM
-#define HEAD_DIM 16  // [16, 32, 64] d, the elements in a row
+#define HEAD_DIM 16  // [8, 16, 32, 64] d, the elements in a row
 #endif
 #ifndef B_C
 #define B_C 16  // [16, 32] rows in a tile of K or V

@@ -26,7 +26,7 @@ CASES = DATA["cases"]
 WORK = {name: work_from(case["work"]) for name, case in CASES.items()}
 OWN = TESTS / "data" / "bounds_kernels.cu"
 H200 = simulator.gpu("H200")
-# Launches of a few blocks, some of them at an edge: two do not stand for the others.
+# Launches of a few blocks, some at an edge: two do not stand for the others.
 FEW = {"exercise 08_fragments", "exercise 09_latin"}
 
 
