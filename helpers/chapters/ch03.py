@@ -51,6 +51,16 @@ _FROM_TILES = Goal(
     name="bytes loaded from global memory",
 )
 
+# Of the rectangle: a tile filled by a loop, and by one element of each thread.
+_FILL_P = """for (int j = ty; j < DEPTH; j += COLS) {
+            s_P[tx][j] = row < N && i + j < N ? P[(size_t)row * N + i + j] : 0.0f;
+        }"""
+_ONE_P = "s_P[tx][ty] = row < N && i + ty < N ? P[(size_t)row * N + i + ty] : 0.0f;"
+_FILL_V = """for (int j = tx; j < DEPTH; j += ROWS) {
+            s_V[j][ty] = i + j < N && col < d ? V[(size_t)(i + j) * d + col] : 0.0f;
+        }"""
+_ONE_V = "s_V[tx][ty] = i + tx < N && col < d ? V[(size_t)(i + tx) * d + col] : 0.0f;"
+
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="03_rectangle",
@@ -167,9 +177,22 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
-                "Places of a tile stay empty, and what is read there is no number. Count how many "
-                "places of a row of s_P, and of a column of s_V, a thread has to fill.",
-                (("j += COLS) {", "j += DEPTH) {"), ("j += ROWS) {", "j += DEPTH) {")),
+                "A thread carries one element into each tile, as with squares: other places stay "
+                "empty.",
+                ((_FILL_P, _ONE_P), (_FILL_V, _ONE_V)),
+            ),
+            Misconception(
+                "The steps of the two loops are exchanged: a row of s_P and a column of s_V are "
+                "not shared by equally many threads.",
+                (
+                    ("int j = ty; j < DEPTH; j += COLS", "int j = ty; j < DEPTH; j += ROWS"),
+                    ("int j = tx; j < DEPTH; j += ROWS", "int j = tx; j < DEPTH; j += COLS"),
+                ),
+            ),
+            Misconception(
+                "The row of s_P is shared out by tx: the threads of a row all have the same tx, "
+                "so they carry the same places, and others stay empty.",
+                (("int j = ty; j < DEPTH; j += COLS", "int j = tx; j < DEPTH; j += ROWS"),),
             ),
         ),
         explanation=(

@@ -34,17 +34,23 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         Wrong(
             "one element each, as with squares",
             (
-                ("for (int j = ty; j < DEPTH; j += COLS) {", "{ const int j = ty;"),
-                ("for (int j = tx; j < DEPTH; j += ROWS) {", "{ const int j = tx;"),
+                ("for (int j = ty; j < DEPTH; j += COLS) {\n            s_P[tx][j]",
+                 "{\n            s_P[tx][ty]"),
+                ("row < N && i + j < N", "row < N && i + ty < N"),
+                (_P, "P[(size_t)row * N + i + ty]"),
+                ("for (int j = tx; j < DEPTH; j += ROWS) {\n            s_V[j][ty]",
+                 "{\n            s_V[tx][ty]"),
+                ("i + j < N && col < d", "i + tx < N && col < d"),
+                (_V, "V[(size_t)(i + tx) * d + col]"),
             ),
             "right",
-            ("Places of a tile stay empty",),
+            ("as with squares",),
         ),
         Wrong(
             "steps exchanged",
             (("j += COLS", "j += STEP"), ("j += ROWS", "j += COLS"), ("j += STEP", "j += ROWS")),
             "right",
-            ("Places of a tile stay empty",),
+            ("steps of the two loops are exchanged",),
         ),
         Wrong(
             "no guard along N",
@@ -56,7 +62,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "places exchanged",
             (("s_V[j][ty] =", "s_V[ty][j] ="),),
             "right",
-            ("Places of a tile stay empty",),
+            ("indices of s_V are exchanged",),
         ),
         Wrong(
             "past the tiles",
