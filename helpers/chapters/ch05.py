@@ -95,6 +95,43 @@ BOTH_WAYS = Exercise(
             ),
         ),
         Misconception(
+            "All tiles of K are copies of the first one: tile n begins n tiles further.",
+            (("first_col + n * TILE + ty", "first_col + ty"),),
+        ),
+        Misconception(
+            "All tiles of Q are copies of the first one: tile n begins n tiles further.",
+            (("first_row + n * TILE + tx", "first_row + tx"),),
+        ),
+        Misconception(
+            "Tiles are taken to be `COARSE` elements apart: each is `TILE` long.",
+            (
+                ("first_row + n * TILE + tx", "first_row + n * COARSE + tx"),
+                ("first_col + n * TILE + ty", "first_col + n * COARSE + ty"),
+            ),
+        ),
+        Misconception(
+            "`tx` and `ty` are exchanged where the rows and columns to copy are chosen: `tx` "
+            "counts rows of S, and `ty` columns.",
+            (
+                ("first_row + n * TILE + tx", "first_row + n * TILE + ty"),
+                ("first_col + n * TILE + ty", "first_col + n * TILE + tx"),
+            ),
+        ),
+        Misconception(
+            "`tx` chooses both the row of Q and the position along d, so only a diagonal is "
+            "copied: one of them belongs to `ty`.",
+            (
+                (
+                    "i + ty < d ? Q[(size_t)row * d + i + ty]",
+                    "i + tx < d ? Q[(size_t)row * d + i + tx]",
+                ),
+            ),
+        ),
+        Misconception(
+            "All rows of squares are stored to the first one, each over the one before.",
+            ((_ROW, "row = first_row + tx"),),
+        ),
+        Misconception(
             "The rows and columns that are copied are not those that are stored: one place counts "
             "neighbours, the other one elements a tile apart.",
             (
