@@ -25,7 +25,7 @@ class Term:
     Attributes:
         term: as it is written in the middle of a sentence.
         chapter: the two digits of the notebook that defines it first.
-        means: one or two sentences.
+        means: one or two sentences; code stands between backticks.
         also: other spellings, plurals among them.
         everyday: whether chapters before may use the word in its everyday sense.
     """
@@ -40,6 +40,11 @@ class Term:
     def spellings(self) -> tuple[str, ...]:
         """All of them, the longest first."""
         return tuple(sorted((self.term, *self.also), key=len, reverse=True))
+
+    @property
+    def plain(self) -> str:
+        """What it means, without the marks of code."""
+        return self.means.replace("`", "")
 
     def used_in(self, text: str) -> bool:
         """Whether one of the spellings is in a text, as whole words; a capital does not matter."""
@@ -68,5 +73,5 @@ def glossary(*names: str) -> Table:
     chosen = [known[name.lower()] for name in names] or terms()
     return Table(
         ["term", "means", "chapter"],
-        [(one.term, one.means, f"ch. {one.chapter}") for one in chosen],
+        [(one.term, one.plain, f"ch. {one.chapter}") for one in chosen],
     )

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import nbformat
 from site_pages import Tags
-from test_slides import code, markdown, new_output, taken_apart
+from test_slides import code, markdown, new_output, taken_apart, text_of
 
+from helpers.chapters.glossary import terms
 from helpers.slides.front import course
+from helpers.slides.pages.glossary_page import glossary_page
 from helpers.slides.pages.page import reading_page
 from helpers.slides.pages.sections import sections
 
@@ -61,3 +63,20 @@ def test_an_exercise_is_shown_with_its_gap_and_without_the_findings_of_an_empty_
     assert '<i class="c">// Gap: add.</i>' in html and '<i class="k">int</i>' in html
     assert "x.cu is written" not in html and "not yet" not in html and 'role="alert"' not in html
     assert "In the notebook this says" in html and "<summary>Solution</summary>" in html
+
+
+def test_the_glossary_leads_to_the_sections_that_define_its_terms(tmp_path):
+    made = taken_apart(
+        tmp_path,
+        markdown("# Start here"),
+        markdown("## Measure: requests\n\n32 threads are a **warp** & more."),
+    )
+    html = glossary_page({"00_start_here": made}, "A course")
+    assert '<a href="00_start_here.html#measure-requests">00 Start here</a>' in html
+    page = Tags(html)
+    assert len(page.ids) == len(set(page.ids)) >= len(terms())
+    assert {"warp", "little-s-law", "l2-cache"} <= set(page.ids) and page.headings == [1]
+    text = text_of(html)
+    assert "`" not in text.split("The terms of the course.", 1)[1].split("@font-face")[0]
+    others = [one for one in terms() if one.chapter != "00"]
+    assert html.count("<span>Chapter ") == len(others) > 20

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from html import unescape
+from html import escape, unescape
+
+from markupsafe import Markup
 
 from ...chapters.glossary import Term, terms
 from ..content.chapter import Chapter, plain
@@ -23,7 +25,7 @@ def glossary_page(chapters: Mapping[str, Chapter], course: str) -> str:
         chapters: those that the site has, by the names of their pages without the ending.
         course: what the whole is called.
     """
-    rows = [(one, anchor(one), _place(one, chapters)) for one in terms()]
+    rows = [(one, _with_code(one.means), anchor(one), _place(one, chapters)) for one in terms()]
     body = render("glossary_body.html", course=course, rows=rows)
     return whole_page(
         f"Glossary · {course}",
@@ -39,6 +41,11 @@ def glossary_page(chapters: Mapping[str, Chapter], course: str) -> str:
 def anchor(one: Term) -> str:
     """What a link to a term ends in, behind the `#`."""
     return re.sub(r"[^\w]+", "-", one.term.lower()).strip("-")
+
+
+def _with_code(text: str) -> Markup:
+    """A text as HTML, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text, quote=False)))
 
 
 def _place(one: Term, chapters: Mapping[str, Chapter]) -> Link | None:

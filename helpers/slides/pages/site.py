@@ -166,7 +166,10 @@ def words_to_search(entries: Sequence[Entry], chapters: Sequence[Chapter]) -> st
         ]
         for entry, one in zip(entries, chapters, strict=True)
     ]
-    explained = [[anchor(one), one.term, f"{', '.join(one.also)} {one.means}"] for one in terms()]
+    explained = [
+        [anchor(one), one.term, " ".join([one.plain, *(f"({also})" for also in one.also)])]
+        for one in terms()
+    ]
     found.append(["Glossary", GLOSSARY, explained])
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
