@@ -79,7 +79,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             (
                 "For each tile write a loop over the position `j` along $N$, within the tile. For "
-                "`s_P` it starts at `ty` and takes every `COLS`th position. Element `j` of the "
+                "`s_P` it starts at `ty` and goes on in steps of `COLS`. Element `j` of the "
                 "tile's row lies at position `i + j` of the matrix; ask for the edge with that."
             ),
         ),
