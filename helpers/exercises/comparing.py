@@ -1,8 +1,10 @@
 """What a kernel did at each case, beside what known mistakes do: which of them it is."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,31 +72,53 @@ def behaviour(exercise: Exercise, text: str, case: Case, kernel: Kernel | None =
     return Behaviour(case, outcome.arrays, right=outcome.wrong is None)
 
 
-def stopped(case: Case, error: Exception) -> Behaviour:
-    """The behaviour of a kernel that an error stopped."""
-    return Behaviour(case, error=_fault(error))
+def compiled(exercise: Exercise, texts: list[str], case: Case) -> list[Kernel | None]:
+    """Kernels of several texts at a case, compiled side by side; None where one does not."""
+
+    def one(text: str) -> Kernel | None:
+        try:
+            kernel = kernel_of(exercise, text, case)
+            kernel.ptx()
+        except (SimulatorError, KernelError, Refused):
+            return None
+        return kernel
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        return list(pool.map(one, texts))
 
 
 def _fault(error: Exception) -> str:
     return _NUMBER.sub("", str(error).split("\n")[0])
 
 
-def fits(exercise: Exercise, candidate: Candidate, seen: list[Behaviour]) -> bool:
+def fits(
+    exercise: Exercise,
+    candidate: Candidate,
+    seen: list[Behaviour],
+    kernel: Kernel | None = None,
+    only: str = "",
+) -> bool:
     """Whether a mistake does at every case what was seen, and gives a wrong result somewhere.
 
     Args:
         seen: what the answer did, at one case that went wrong or more.
+        kernel: the candidate's kernel at the first case, if it is there already.
+        only: the output that is looked at, if it is one of several.
     """
-    return all(_does(exercise, candidate, one) for one in seen) and any(
-        not one.right for one in seen
+    kernels = [kernel, *[None] * len(seen)]
+    return any(not one.right for one in seen) and all(
+        _does(exercise, candidate, one, k, only) for one, k in zip(seen, kernels, strict=False)
     )
 
 
-def _does(exercise: Exercise, candidate: Candidate, seen: Behaviour) -> bool:
+def _does(
+    exercise: Exercise, candidate: Candidate, seen: Behaviour, kernel: Kernel | None, only: str
+) -> bool:
     """Whether a mistake does at a case what was seen there."""
     arguments, want = given(exercise, seen.case)
+    want = {name: array for name, array in want.items() if only in ("", name)}
     if candidate.text:
-        its = behaviour(exercise, candidate.text, seen.case)
+        its = behaviour(exercise, candidate.text, seen.case, kernel)
         if seen.error or its.error:
             return bool(seen.error) and seen.error == its.error
         if its.right or seen.right:
@@ -135,8 +159,20 @@ def tokens(text: str) -> list[str]:
 
 def distance(one: str, other: str) -> int:
     """How far apart two source texts are: 0 if they are the same but for blanks and comments."""
-    if (a := tokens(one)) == (b := tokens(other)):
-        return 0
-    grams = (Counter(zip(t, [*t[1:], ""], [*t[2:], "", ""], strict=False)) for t in (a, b))
-    first, second = grams
-    return max(1, ((first - second) + (second - first)).total())
+    first, second = _lines(one), _lines(other)
+    a, b = _grams(first - second), _grams(second - first)
+    return ((a - b) + (b - a)).total()
+
+
+def _lines(text: str) -> Counter:
+    return Counter(" ".join(row.partition("//")[0].split()) for row in text.split("\n"))
+
+
+def _grams(lines: Counter) -> Counter:
+    """Neighbouring words and signs, three at a time."""
+    found: Counter = Counter()
+    for line, times in lines.items():
+        words = ["", *_TOKEN.findall(line), ""]
+        for gram in zip(words, words[1:], words[2:], strict=False):
+            found[gram] += times
+    return found

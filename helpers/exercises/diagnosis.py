@@ -7,21 +7,23 @@ and right ones, or a change of the answer puts it right at every case.
 
 import difflib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..kernels.kernel import Kernel
+from ..panels.difference import difference
 from ..simulator.compile.source_text import mask
 from .answer import body, declared, kernel_of_solution
-from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
+from .comparing import Behaviour, Candidate, behaviour, compiled, distance, fits, tokens
 from .first_order import Change, changes
 from .spec import Exercise
+from .trial import given
 
 _MOST = 2  # mistakes that are told as alternatives
 _WORK = 3000  # instructions of kernels that are tried at most, all together
-_LEAST, _LARGEST = 4, 18  # kernels that are tried, at least and at most
+_LEAST, _LARGEST = 4, 12  # kernels that are tried, at least and at most
+_AT_ONCE = 4  # kernels that are compiled side by side
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,52 @@ def unfilled(exercise: Exercise, text: str) -> bool:
 def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
     """The misconception of the exercise that gives what was seen, or two of them.
 
+    Where an array is exchanged on its other way, stored or read, that is said; and what the text
+    shows, where all that is wrong is NaN, which many mistakes give.
+
     Args:
         text: the answer.
         seen: what it does at the cases, the wrong ones first.
     """
     text = whole(text)
-    return _told(_written(exercise, text, seen))
+    found, same_text = _written(exercise, text, seen)
+    if found and not same_text:
+        shown = _small_changes(exercise, text, seen, only_exact=True)
+        alike = all(np.isnan(a).all() for one in seen if not one.right for a in one.arrays.values())
+        if shown and (alike or any(_contradicts(said, shown[0][0]) for said, _ in found)):
+            found = shown
+    return _told(found) or _one_for_each(exercise, seen)
+
+
+def _contradicts(named: str, shown: str) -> bool:
+    """Whether two sentences tell of the two ways of an array: one stores it, one reads it."""
+    ways = ("stored", " read")
+    return any(a in named and b not in named and b in shown for a, b in (ways, ways[::-1]))
+
+
+def _one_for_each(exercise: Exercise, seen: list[Behaviour]) -> Diagnosis | None:
+    """Two mistakes, each of which explains one of two outputs."""
+    wrong = [name for name in exercise.outputs if any(_is_wrong(exercise, o, name) for o in seen)]
+    if len(wrong) != _MOST or any(one.error for one in seen):
+        return None
+    said = []
+    for name in wrong:
+        alone = [o for o in seen if _is_wrong(exercise, o, name)]
+        fit = [
+            m.sentence
+            for m in exercise.misconceptions
+            if fits(exercise, Candidate.of(m, exercise.solution), alone, only=name)
+        ]
+        said += fit if len(fit) == 1 else []
+    if len(set(said)) != _MOST:
+        return None
+    return Diagnosis((f"{said[0]} And: {said[1]}",), ())
+
+
+def _is_wrong(exercise: Exercise, seen: Behaviour, name: str) -> bool:
+    want = given(exercise, seen.case)[1][name]
+    got = seen.arrays.get(name)
+    return got is not None and difference(got, want, exercise.tolerance, name) is not None
 
 
 def derived(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
@@ -78,24 +120,31 @@ def _told(found: list[tuple[str, list[int]]]) -> Diagnosis | None:
     return Diagnosis(tuple(sentence for sentence, _ in found), tuple(sorted(lines)))
 
 
-def _written(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[tuple[str, list[int]]]:
-    """Sentences of the exercise's misconceptions that fit, and lines of the answer."""
+def _written(
+    exercise: Exercise, text: str, seen: list[Behaviour]
+) -> tuple[list[tuple[str, list[int]]], bool]:
+    """Sentences of misconceptions that fit, with lines; and whether one is in the very text."""
     ranked = []
     for number, wrong in enumerate(exercise.misconceptions):
         candidate = Candidate.of(wrong, exercise.solution)
         apart = distance(text, candidate.text) if candidate.text else 1
         ranked.append((apart, number, candidate))
-    found: dict[str, list[int]] = {}
+    ranked.sort(key=lambda one: one[:2])
+    if ranked and not ranked[0][0]:
+        first = ranked.pop(0)[2]
+        if fits(exercise, first, seen):
+            return [(first.sentence, places(exercise.solution, first.text, text))], True
     if not any(_tells(one) for one in seen):  # NaN is like NaN: the text has to be like it as well
         nearest = distance(text, exercise.solution)
         ranked = [one for one in ranked if one[2].text and one[0] < nearest]
-    for apart, _, candidate in sorted(ranked, key=lambda one: one[:2]):
-        if fits(exercise, candidate, seen):
+    texts = [candidate.text for *_, candidate in ranked if candidate.text]
+    kernels = dict(zip(texts, compiled(exercise, texts, seen[0].case), strict=True))
+    found: dict[str, list[int]] = {}
+    for _, _, candidate in ranked:
+        if fits(exercise, candidate, seen, kernels.get(candidate.text)):
             lines = places(exercise.solution, candidate.text, text) if candidate.text else []
             found.setdefault(candidate.sentence, lines)
-            if not apart:
-                break
-    return list(found.items())
+    return list(found.items()), False
 
 
 def _tells(seen: Behaviour) -> bool:
@@ -105,7 +154,9 @@ def _tells(seen: Behaviour) -> bool:
     )
 
 
-def _small_changes(exercise, text: str, seen: list[Behaviour]) -> list[tuple[str, list[int]]]:
+def _small_changes(
+    exercise: Exercise, text: str, seen: list[Behaviour], only_exact: bool = False
+) -> list[tuple[str, list[int]]]:
     """The same of small changes: those that stand nearest to what was written are tried first."""
     solution = exercise.solution
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
@@ -119,23 +170,29 @@ def _small_changes(exercise, text: str, seen: list[Behaviour]) -> list[tuple[str
     for change in changes(text, own_lines(exercise, text), words):
         if change.mended:
             tried.append((distance(change.text, solution), len(tried), True, change))
+    tried = sorted(tried, key=lambda t: t[:2])[: _runs(kernel)]
+    if only_exact:
+        tried = [one for one in tried if not one[0]][:1]
     found: dict[str, list[int]] = {}
     best = None
-    for apart, _, mends, change in sorted(tried, key=lambda t: t[:2])[: _runs(kernel)]:
-        if best is not None and apart > best:
-            break
-        said = change.mended if mends else change.mistake
-        if said in found:
-            continue
-        if mends:
-            good, at = _puts_right(exercise, change.text, seen), [change.line]
-        else:
-            good = fits(exercise, Candidate(said, change.text), seen)
-            at = places(solution, change.text, text)
-        if good:
-            found[said], best = at, apart
-            if not apart:
-                break
+    for start in range(0, len(tried), _AT_ONCE):
+        some = tried[start : start + _AT_ONCE]
+        kernels = compiled(exercise, [change.text for *_, change in some], seen[0].case)
+        for (apart, _, mends, change), made in zip(some, kernels, strict=True):
+            if best is not None and apart > best:
+                return list(found.items())
+            said = change.mended if mends else change.mistake
+            if made is None or said in found:
+                continue
+            if mends:
+                good, at = _puts_right(exercise, change.text, seen, made), [change.line]
+            else:
+                good = fits(exercise, Candidate(said, change.text), seen, made)
+                at = places(solution, change.text, text)
+            if good:
+                found[said], best = at, apart
+                if not apart:
+                    return list(found.items())
     return list(found.items())
 
 
@@ -145,8 +202,12 @@ def _runs(kernel: Kernel) -> int:
     return max(_LEAST, min(_LARGEST, _WORK // max(1, size)))
 
 
-def _puts_right(exercise: Exercise, text: str, seen: Iterable[Behaviour]) -> bool:
-    return all(behaviour(exercise, text, one.case).right for one in seen)
+def _puts_right(exercise, text: str, seen: list[Behaviour], kernel: Kernel | None = None) -> bool:
+    kernels = [kernel, *[None] * len(seen)]
+    return all(
+        behaviour(exercise, text, one.case, made).right
+        for one, made in zip(seen, kernels, strict=False)
+    )
 
 
 def own_lines(exercise: Exercise, text: str) -> set[int]:

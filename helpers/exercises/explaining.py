@@ -19,7 +19,7 @@ from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .comparing import Behaviour, behaviour
-from .diagnosis import all_seen, at_fault, derived, named, stores_by_adding
+from .diagnosis import Diagnosis, all_seen, at_fault, derived, named, stores_by_adding
 from .slips import Clue, slips, slips_of_text
 from .spec import Case, Exercise
 from .trial import Outcome, given, simulate
@@ -87,19 +87,27 @@ def of_a_result(
     fact = ""  # that a mistake is found tells what a read of nothing only shows
     if finding is not None and finding.kind != "uninitialised":
         fact = f" A clue: {without_advice(finding)}"
-    if found := named(exercise, text, seen):
+    if found := _tried(named, exercise, text, seen):
         return Reason(message + fact, found.lines or own, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
     # A race between two lines tells the cause itself
     if finding is None or len(set(own)) == 1:
-        if found := derived(exercise, text, seen):
+        if found := _tried(derived, exercise, text, seen):
             return Reason(message + fact, found.lines or own, found.said)
     if finding is not None:
         waits = len(set(own)) > 1
         clue = _told(exercise, text, finding) if waits else without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)
     return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
+
+
+def _tried(look, exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+    """A diagnosis; none where looking for one fails, since an answer may be anything."""
+    try:
+        return look(exercise, text, seen)
+    except Exception:
+        return None
 
 
 def _shown(exercise, text, reason: Reason, kernel, case, outcome, seen) -> Reason:
@@ -141,7 +149,7 @@ def of_an_error(
         todo.append("A check runs on the simulator, even where there is a GPU.")
     elif case is not None and error.kind != "compile" and not clues:
         seen = all_seen(exercise, text, behaviour(exercise, text, case))
-        mistake = named(exercise, text, seen) or derived(exercise, text, seen)
+        mistake = _tried(named, exercise, text, seen) or _tried(derived, exercise, text, seen)
         if mistake is not None:
             lines += mistake.lines
             todo.append(mistake.said)

@@ -15,6 +15,10 @@ _DECLARES = re.compile(
 _INTEGER = re.compile(r"\s*(?:const |constexpr )*(?:int|unsigned|size_t|bool)\b")
 
 
+Replaced = tuple[int, int, str]  # from, to, by what
+Found = tuple[list[Replaced], str, str]  # pieces; what is said if they are wrong; if they are right
+
+
 @dataclass(frozen=True)
 class Indexed:
     """`name[...]` with one index or more; positions within the statement."""
@@ -36,6 +40,8 @@ class Statement:
         code: the line as it is compiled.
         words: names of sizes.
         whole: the code of the whole text.
+        scope: names of indices and sizes that may be used in it.
+        arrays: names of arrays that the lines use.
     """
 
     line: int
@@ -43,6 +49,8 @@ class Statement:
     code: str
     words: tuple[str, ...]
     whole: str
+    scope: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
     @property
     def end(self) -> int:
@@ -79,8 +87,9 @@ class Statement:
 
     @property
     def is_integer(self) -> bool:
-        """Whether what it declares is an index or a condition."""
-        return bool(_INTEGER.match(self.code))
+        """Whether what it sets is an index or a condition."""
+        plain = re.match(r"(\w+) [+\-*/]?= ", self.code)
+        return bool(_INTEGER.match(self.code) or (plain and plain[1] in self.scope))
 
     @property
     def is_guard(self) -> bool:
@@ -96,6 +105,11 @@ class Statement:
     def in_index(self, at: int) -> bool:
         """Whether a position lies within the index of an access."""
         return any(a <= at < b for one in self.accesses for a, b in one.indices)
+
+    def in_call(self, at: int) -> bool:
+        """Whether a position lies within the brackets of a call, such as a shuffle's."""
+        calls = re.finditer(r"\b(?!if\b|for\b|while\b)[A-Za-z_]\w*\([^()]*\)", self.code)
+        return any(call.start() <= at < call.end() for call in calls)
 
     def what(self, at: int | None = None) -> str:
         """The place in words: an index of an array, what is set, or what is called."""
@@ -126,19 +140,23 @@ def statements(text: str, lines: Collection[int], words: Collection[str]) -> Ite
         words: names of sizes, such as `N` and `d`.
     """
     code = mask(text)
+    declared = re.findall(r"\b(?:int|unsigned|size_t)\s+(\w+)\s*=", code)
+    scope = tuple(dict.fromkeys([*words, *declared]))
+    rows = [row for n, row in enumerate(code.split("\n"), 1) if n in lines]
+    arrays = tuple(dict.fromkeys(re.findall(r"\b([A-Za-z_]\w*)\[", "\n".join(rows))))
     at = 0
     for number, row in enumerate(code.split("\n"), 1):
         stripped = row.strip()
         if number in lines and stripped and not stripped.startswith("#"):
             start = at + len(row) - len(row.lstrip())
-            yield Statement(number, start, stripped, tuple(words), code)
+            yield Statement(number, start, stripped, tuple(words), code, scope, arrays)
         at += len(row) + 1
 
 
 def terms(index: str) -> tuple[str, str, str] | None:
     """(row, width, rest) of an index `row * width + rest`, or None if it is none."""
-    parts = _split(index, "+")
-    products = [(n, _split(part, "*")) for n, part in enumerate(parts)]
+    parts = split(index, "+")
+    products = [(n, split(part, "*")) for n, part in enumerate(parts)]
     products = [(n, factors) for n, factors in products if len(factors) == 2]
     if not products:
         return None
@@ -151,7 +169,8 @@ def terms(index: str) -> tuple[str, str, str] | None:
     return row, width, rest
 
 
-def _split(code: str, sign: str) -> list[str]:
+def split(code: str, sign: str) -> list[str]:
+    """The parts of an expression between signs that are outside of all brackets."""
     depth, parts = 0, [""]
     for character in code:
         depth += (character in "([") - (character in ")]")
@@ -187,9 +206,9 @@ def _side(code: str, at: int, step: int) -> tuple[int, int]:
     opening, closing = ("(", ")") if step > 0 else (")", "(")
     while 0 <= edge < len(code):
         character = code[edge]
-        if character in "&|?;=" and not depth and code[edge - 1 : edge + 1] not in ("<=", ">="):
-            if character != "=" or code[edge : edge + 2] != "==":
-                break
+        compares = character == "=" and re.search(r"[=!<>]=|==", code[max(0, edge - 1) : edge + 2])
+        if character in "&|?;=" and not depth and not compares:
+            break
         if character == closing:
             if not depth:
                 break

@@ -16,7 +16,10 @@ def first_line(error: Exception) -> str:
 
 
 # Places that may come about by chance, and say nothing of the cause.
-_PERIOD = re.compile(r", every \d+\w\w \w+, from \d+")
+_PERIOD = re.compile(
+    r", every \d+\w\w \w+, from \d+|(?:, and )?each of them is 1 times what it should be.*"
+    r"| \(√.*?\)$"
+)
 _BY_CHANCE = ("every k-th", "scattered", "everywhere")
 
 
@@ -26,7 +29,8 @@ def said(wrong: Difference) -> str:
         return wrong.sentence
     text = f"{wrong.count}."
     if wrong.kind not in _BY_CHANCE:
-        text = f"{wrong.count}: {_PERIOD.sub('', wrong.pattern)}."
+        pattern = _PERIOD.sub("", wrong.pattern)
+        text = f"{wrong.count}: {pattern}." if pattern else text
     if wrong.wrong != wrong.unwritten:
         index = ", ".join(map(str, wrong.first))
         text += f" {wrong.name}[{index}] is {short(wrong.got)} in place of {short(wrong.expected)}."
