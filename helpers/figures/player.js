@@ -256,7 +256,7 @@ function render({ model, el }) {
   });
 
   // On paper the figure stands at its telling steps, side by side where there are several; without
-  // any at the step that it was made with.
+  // any at the step that it was made with, or where that is the first at the last.
   const made = model.get("index");
   let before = null; // the step that was shown before
   function toPaper() {
@@ -264,7 +264,7 @@ function render({ model, el }) {
     if (playing()) pause();
     before = index;
     const marked = frames.flatMap(({ telling }, number) => (telling ? [number] : []));
-    const steps = marked.length ? marked : [clamp(made)];
+    const steps = marked.length ? marked : [made > 0 ? clamp(made) : count() - 1];
     index = steps.at(-1);
     draw();
     if (steps.length < 2) return;

@@ -83,7 +83,8 @@ class Player(Figure):
     which the viewer has gone if there is one.
     `index` follows the viewer when playing stops, not while it goes on.
 
-    On paper it stands at the step on which it opens, and its other telling ones beside that.
+    On paper it stands at the step on which it opens, and its other telling ones beside that; where
+    nobody has named one, at the last.
 
     Raises:
         TypeError: a frame is none of these.

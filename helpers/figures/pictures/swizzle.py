@@ -268,7 +268,7 @@ def latin_squares(
             f"there is room for 1 to 4 squares of up to 8 rows, not {len(swizzles)} of {SIZE}."
         )
     turns = [run_turn(SIZE, swizzle) for swizzle in swizzles]
-    return [_squares(turns, column) for column in range(SIZE)]
+    return told([_squares(turns, column) for column in range(SIZE)], 1)
 
 
 def _squares(turns: Sequence[Turn], column: int) -> Frame:
