@@ -15,7 +15,7 @@ from ..parts import Grid
 from ..tile_runs import ELEMENT_BYTES, LAYOUTS, ROWS, BankTile, TileLayout, run_tile
 
 TILE_STEPS = ("side by side", *LAYOUTS)  # the frames of `tile_layouts`, by name
-_HEIGHT = 446
+_HEIGHT = 414
 _TONES = (0.3, 0.5, 0.7, 0.92)  # of the four banks of a hue
 _WORDS = {
     "column": "lane n reads row n",
@@ -56,11 +56,11 @@ def _together(tile: BankTile) -> Frame:
     canvas.text(48, 22, _title(tile), size=18, bold=True)
     cell = _fitting(268 / (tile.columns + tile.pad), 8)
     for number, one in enumerate(tile.layouts):
-        grid = Grid(48 + 306 * number, 92, cell, 8, ROWS, tile.columns)
-        canvas.text(grid.x, 52, one.name, size=LARGE, bold=True)
+        grid = Grid(48 + 306 * number, 84, cell, 8, ROWS, tile.columns)
+        canvas.text(grid.x, 46, one.name, size=LARGE, bold=True)
         _tile(canvas, tile, one, grid)
-        _verdict(canvas, one, grid.x, grid.bottom + 27)
-    _key(canvas, tile, 48, _HEIGHT - 32, 864)
+        _verdict(canvas, one, grid.x, grid.bottom + 26)
+    _key(canvas, tile, 48, _HEIGHT - 34, 864)
     best = min(one.verdict.wavefronts for one in tile.layouts)
     ideal = tile.layouts[0].verdict.ideal
     caption = f"The same access in three layouts: {', '.join(said)} wavefronts; ideal {ideal}."
@@ -80,14 +80,14 @@ def _alone(tile: BankTile, layout: TileLayout, secret: bool) -> Frame:
     else:
         canvas.text(x, 22, f"place = {layout.formula}", size=NORMAL, mono=True)
     cell = _fitting(388 / (tile.columns + tile.pad), 12)
-    grid = Grid(48, 66, cell, 10, ROWS, tile.columns)
+    grid = Grid(48, 62, cell, 9.5, ROWS, tile.columns)
     _tile(canvas, tile, layout, grid)
-    _key(canvas, tile, 48, _HEIGHT - 32, 388)
-    _lanes(canvas, tile, layout, 458, 66)
-    _verdict(canvas, layout, 458, _HEIGHT - 36, wide=True)
+    _key(canvas, tile, 48, _HEIGHT - 34, 388)
+    _lanes(canvas, tile, layout, 458, 62)
+    _verdict(canvas, layout, 458, _HEIGHT - 28, wide=True)
     canvas.text(
         458,
-        _HEIGHT - 12,
+        _HEIGHT - 6,
         f"{tile.columns} {tile.element} a row; {_WORDS[tile.access]}",
         fill="muted",
     )
@@ -166,9 +166,11 @@ def _verdict(canvas: Canvas, layout: TileLayout, x: float, y: float, wide: bool 
     v = layout.verdict
     fill = "vermillion" if v.conflicts else "green"
     canvas.text(x, y, counted(v.wavefronts, "wavefront"), size=22, bold=True, fill=fill)
-    conflicts = counted(v.conflicts, "bank conflict") if v.conflicts else "no bank conflict"
-    text = f"ideal {v.ideal}: {conflicts}"
-    canvas.text(*((x + 196, y) if wide else (x, y + 24)), text, size=18)
+    text = f"ideal {v.ideal}"
+    if wide:
+        said = counted(v.conflicts, "bank conflict") if v.conflicts else "no bank conflict"
+        text += f": {said}"
+    canvas.text(x + 196, y, text, size=18)
 
 
 def _lanes(canvas: Canvas, tile: BankTile, layout: TileLayout, x: float, y: float) -> None:
@@ -188,9 +190,9 @@ def _lanes(canvas: Canvas, tile: BankTile, layout: TileLayout, x: float, y: floa
         canvas.text(left + 18 + blank, y - 10, named, **look)
         for place in range(LANES // 2):
             lane = half * (LANES // 2) + place
-            top = y + 20 * place
+            top = y + 18.5 * place
             if turns[lane] > 1:
-                canvas.rect(left - 3, top - 2.5, 245, 19, fill="vermillion-fill", stroke="none")
+                canvas.rect(left - 3, top - 1.5, 245, 17, fill="vermillion-fill", stroke="none")
             first = int(words[lane][0]) % BANKS
             swatches.setdefault(_tone(first, size), []).append((left, top, 14, 14))
             row, column = map(int, tile.targets[lane])

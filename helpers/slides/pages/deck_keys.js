@@ -75,8 +75,9 @@ function onFragments({ type, fragments }) {
 // The viewer has moved a figure: the clicker goes on from there.
 function onStep(event) {
   const section = event.target.closest("section");
-  if (leading || following || isRead() || section !== Reveal.getCurrentSlide()) return;
+  if (leading || following || isRead()) return;
   if (markKeyFrames(section)) Reveal.syncFragments(section);
+  if (section !== Reveal.getCurrentSlide()) return;
   const marks = marksOf(section);
   const fragments = [...section.querySelectorAll(".fragment")];
   const later = fragments.slice(fragments.indexOf(marks.at(-1)) + 1);
