@@ -136,7 +136,7 @@ def _written(
             return [(first.sentence, places(exercise.solution, first.text, text))], True
     if not any(_tells(one) for one in seen):  # NaN is like NaN: the text has to be like it as well
         nearest = distance(text, exercise.solution)
-        ranked = [one for one in ranked if one[2].text and one[0] < nearest]
+        ranked = [one for one in ranked if one[2].text and 4 * one[0] <= nearest]
     texts = [candidate.text for *_, candidate in ranked if candidate.text]
     kernels = dict(zip(texts, compiled(exercise, texts, seen[0].case), strict=True))
     found: dict[str, list[int]] = {}

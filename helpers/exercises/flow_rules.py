@@ -40,7 +40,11 @@ def _comparisons(one: Statement) -> Iterator[Found]:
         yield [(end, end, " - 1")], last.format(f"{b} - 1"), ""
         if less := re.search(r"\s*- 1$", right[0].rstrip()):
             start = one.start + found.end() + less.start()
-            yield [(start, end, "")], "", last.format(b)
+            yield (
+                [(start, end, "")],
+                f"The comparison of {a} with {b[:-4]} lets one index too many through.",
+                (last.format(b)),
+            )
 
 
 def _joined(one: Statement) -> Iterator[Found]:
@@ -68,7 +72,10 @@ def _only_if(one: Statement) -> Iterator[Found]:
     found = re.match(r"if \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?(?=[^;\s{])", one.code)
     if found and not re.search(r"\b(?:return|break|continue)\b", one.code):
         said = f"The condition leaves out what belongs to the result, in {one.what()}."
-        yield [(one.start, one.start + found.end(), "")], "", said
+        missing = "A condition is missing: what is done there is not for every index."
+        if re.search(r"[<>]", found[0]) and not re.search(r"[!=]=", found[0]):
+            missing = "A guard is missing: nothing stops at the edge."
+        yield [(one.start, one.start + found.end(), "")], missing, said
 
 
 def _loops(one: Statement) -> Iterator[Found]:
@@ -151,6 +158,9 @@ def _operators(one: Statement) -> Iterator[Found]:
         at = one.start + m.start(1), one.start + m.end(1)
         lost = f"{target} is set anew each time, and what it held before is lost."
         added = f"{target} is added to, and it should be set."
+        if m[1] in ("+=", "-="):
+            said = f"A sign is wrong where {target} is added to."
+            yield [(*at, "-=" if m[1] == "+=" else "+=")], said, said
         if m[1] in ("+=", "*="):
             yield [(*at, "=")], lost, added
         elif m[1] == "=" and not one.is_declaration:

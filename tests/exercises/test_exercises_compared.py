@@ -69,7 +69,7 @@ def test_a_result_of_nothing_but_nan_is_told_of_a_text_that_is_like_the_mistake(
     old, new, now = "expf(row_max - new_max)", "expf(new_max - row_max)", "expf(m - new_max)"
     upside_down = ((old, new), (now, "expf(new_max - m)"))
     text = answer("08_parts", *upside_down).replace("before", "factor")
-    assert "upside down" in check("08_parts", text).todo
+    assert "exponent has the wrong sign" in check("08_parts", text).todo
     verdict = check("08_parts", answer("08_parts", (old, "logf(row_max - new_max)")))
     assert "every one of them is NaN" in said(verdict)
     sentences = [wrong.sentence for wrong in exercise("08_parts").misconceptions]
