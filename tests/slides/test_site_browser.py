@@ -121,7 +121,7 @@ def search(page, start: str) -> None:
     status = page.locator(".found").inner_text()
     assert page.locator(".results li").count() == int(status.split()[0]) > 0
     for text in page.locator(".results li").all_inner_texts():
-        assert re.search(r"barrier|missing", text, re.I), text
+        assert re.search(r"barrier|miss", text, re.I), text
     box = page.get_by_role("searchbox", name="Search all chapters")
     box.fill("no such words")
     page.get_by_text("Nothing has “no such words” in it").wait_for()
@@ -218,8 +218,10 @@ def test_a_page_answers_to_a_hand_and_remembers_its_theme(site, browser):
     with opened(browser, viewport={"width": 1280, "height": 720}) as (page, _):
         page.goto((site / f"{BUILT[1].stem}.html").as_uri())
         player = page.locator(".figure-player").first
+        counter = player.locator(".figure-player-counter")
+        at, steps = map(int, counter.inner_text().split("/"))  # it opens on a telling step
         player.locator(".figure-player-next").click()
-        assert player.locator(".figure-player-counter").inner_text().startswith("2 /")
+        assert counter.inner_text().split("/")[0].strip() == str(min(at + 1, steps))
         bench = page.locator(".kernel-bench").first
         before = bench.locator(".bench-of").first.inner_text()
         bench.locator(".bench-control label:not(:has(:checked))").first.click()
