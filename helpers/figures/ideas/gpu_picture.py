@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from helpers.measure.facts import GpuFacts
 from helpers.measure.tables import size_of
+from helpers.simulator import gpu
 
 from ..canvas import NORMAL, Canvas, Frame, telling, text_width
 from ..events import LANES
@@ -30,7 +31,8 @@ def gpu_picture(facts: GpuFacts) -> list[Frame]:
     """One step for each part of the GPU, from a thread outwards, and one with all of them.
 
     Args:
-        facts: the GPU's sizes, latencies and rates; all numbers of the figure are from there.
+        facts: the GPU's sizes, latencies and rates; all numbers of the figure are from there, but
+            for the fastest rate of L2, which the simulator's `gpu` of that name has.
     """
     picture = _Picture(facts)
     frames = [picture.frame(step) for step in _STEPS]
@@ -56,7 +58,9 @@ class _Picture:
         a_clock = facts.measured["shared_bytes_per_clock_per_sm"]
         self.shared_rate = f"{a_clock * self.sms * facts.clock / 1e12:.0f} TB/s, all SMs"
         self.a_clock = f"{a_clock:.0f}"
-        self.l2_rate = f"{facts.measured['l2_read_TBps_16MB']:.1f} TB/s, all SMs"
+        # What L2 gives depends on the loop that reads it: a simple one, the fastest.
+        self.l2_loops = facts.measured["l2_read_TBps_16MB"], gpu(facts.device).measured["l2"] / 1e12
+        self.l2_rate = "{:.0f}–{:.0f} TB/s, all SMs".format(*self.l2_loops)
         self.dram_rate = f"{facts.measured['dram_read_TBps']:.1f} TB/s, all SMs"
 
     def frame(self, step: str) -> Frame:
@@ -206,7 +210,8 @@ class _Picture:
             "chip": f"The chip has {self.sms} SMs. The blocks of a launch are handed out to all of "
             "them; with fewer blocks some have nothing to do.",
             "L2": f"What an SM does not hold it asks of the L2 cache, which all SMs share: "
-            f"{cycles['L2']} cycles.",
+            f"{cycles['L2']} cycles. Out of 16 MB in it, all SMs read {self.l2_loops[0]:.1f} TB/s "
+            f"with a simple loop and {self.l2_loops[1]:.1f} with the fastest that was tried.",
             "DRAM": f"What is not there either comes from the GPU's memory: {cycles['DRAM']} "
             f"cycles, {nanoseconds:.0f} ns. Arrays of cp lie here.",
             "all": f"Farther out is larger, later and slower. All cycles and rates were measured "
