@@ -33,12 +33,12 @@ function icon(name) {
   return drawing;
 }
 
-// The steps that tell the story: those chosen; else from where it begins all of a few, and of many
+// The steps that tell the story, from where it begins: those chosen; else all of a few, and of many
 // some, the last and the telling ones among them.
 function keyFrames(chosen, frames, begin) {
   const ordered = (steps) => [...new Set(steps)].sort((a, b) => a - b);
   const within = ordered(chosen).filter((step) => step >= 0 && step < frames.length);
-  if (within.length) return within;
+  if (within.length) return ordered([begin, ...within.filter((step) => step > begin)]);
   const left = frames.length - begin;
   const count = left > ALL_KEYS ? SOME_KEYS : left;
   const gap = count > 1 ? (left - 1) / (count - 1) : 0;

@@ -74,9 +74,9 @@ class Player(Figure):
         interval: milliseconds a step at speed 1.
         loop: after the last step comes the first.
         autoplay: start as soon as it is seen, except where reduced motion is preferred.
-        key_frames: the steps that tell the story, counted from 0, where a deck's clicker stops;
-            without any, from where it opens all of up to eight, of more six and the `telling`
-            ones. A viewer who goes back before that step has them from there on.
+        key_frames: the steps that tell the story, counted from 0, where a deck's clicker stops
+            after the one on which it opens; without any, all of up to eight, of more six and the
+            `telling` ones. A viewer who goes back before that step has them from there on.
         name, alt: for screen readers: a short name, and what the figure shows.
 
     Assign `frames` to show others in the same place; they open like any, or stay at the step to

@@ -679,6 +679,7 @@ def test_key_frames_are_all_of_a_few_steps_some_of_many_or_those_chosen(show):
         player(10, index=4),
         player(31, key_frames=[9, 2, 40, 2, 30]),
         player(1),
+        player(31, key_frames=[0, 4, 9, 30], start=5),
     )
     found = page.locator(".figure-player").evaluate_all(
         "all => all.map((o) => o.dataset.keyFrames)"
@@ -686,8 +687,9 @@ def test_key_frames_are_all_of_a_few_steps_some_of_many_or_those_chosen(show):
     assert found[0] == "0 1 2 3 4 5 6 7"
     assert found[1] == "0 6 12 18 24 30"
     assert found[2] == "4 5 6 7 8 9"  # from where the figure begins
-    assert found[3] == "2 9 30"
+    assert found[3] == "0 2 9 30"
     assert found[4] == "0"
+    assert found[5] == "5 9 30"
 
 
 def test_key_frames_go_on_from_where_a_figure_opens_or_a_viewer_has_gone_back_to(show):
