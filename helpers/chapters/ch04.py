@@ -79,8 +79,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 "who has to know that there is no row left: one thread, or all of them?"
             ),
             (
-                "The chapter says why no barrier follows the second tree. Does the reason still "
-                "hold when the next row begins?"
+                "No barrier follows the chapter's second tree. What do all threads read behind it, "
+                "and who is the next to write there, now that another row comes?"
             ),
         ),
         entry="softmax",

@@ -183,7 +183,8 @@ SHARED_KEYS = Exercise(
     title="one K for several heads",
     task=(
         "In grouped-query attention several heads have queries of their own and share one $K$. "
-        "Load each tile of $K$ once for all of them, and wait at as few barriers as possible."
+        "Load each tile of $K$ once for all of them. The barriers are yours to place: a turn of "
+        "the loop over `i` needs as many of them for one head as for eight."
     ),
     hints=(
         "The heads are to $K$ what the squares of a row were in this chapter: each has a sum of "

@@ -53,7 +53,7 @@ class Goal:
         return self.name or self.counter.replace("_", " ")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Misconception:
     """A way to be wrong that students take, and what it gives: by either `changes` or `results`.
 
@@ -67,6 +67,10 @@ class Misconception:
     sentence: str
     changes: tuple[tuple[str, str], ...] = ()
     results: Mapping[str, Callable[..., np.ndarray]] | None = None
+
+    def __repr__(self) -> str:
+        """No more than that it is one: what it holds tells the answer."""
+        return f"{type(self).__name__}(...)"
 
     def __post_init__(self) -> None:
         if bool(self.changes) == bool(self.results):
@@ -86,7 +90,7 @@ class Misconception:
         return solution
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exercise:
     """A kernel with gaps, and how an answer is checked.
 
@@ -134,6 +138,10 @@ class Exercise:
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     misconceptions: tuple[Misconception, ...] = ()
     explanation: str = ""
+
+    def __repr__(self) -> str:
+        """Its name and title: hints, misconceptions and the explanation tell the answer."""
+        return f"{type(self).__name__}({self.name!r}, {self.title!r})"
 
     @property
     def chapter(self) -> int:

@@ -54,7 +54,7 @@ extern "C" __global__ __launch_bounds__(TILE * TILE) void scaled_dot_product(
     for (int r = 0; r < COARSE; r++) {
         #pragma unroll
         for (int c = 0; c < COARSE; c++) {
-            // Gap 3: store sum (r, c).
+            // Gap 3: divide sum (r, c) as every score is divided, and store it.
             const int row = first_row + r * TILE + tx;  //!
             const int col = first_col + c * TILE + ty;  //!
             if (row < N && col < N) S[(size_t)row * N + col] = sum[r][c] / sqrtf((float)d);  //!

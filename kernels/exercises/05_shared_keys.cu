@@ -32,7 +32,7 @@ extern "C" __global__ __launch_bounds__(TILE * TILE) void scaled_dot_product(
             const float* q = Q + ((size_t)h * N + row) * d;  //!
             s_Q[h][tx][ty] = row < N && i + ty < d ? q[i + ty] : 0.0f;  //!
         }
-        // Gap 2: this loop body holds no barrier yet. Put in those that it needs, and no more.
+        // Gap 2: this loop has no barrier yet. Put in what a turn needs, wherever it belongs.
         __syncthreads();  //!
         for (int k = 0; k < TILE; k++) {
             #pragma unroll
@@ -46,7 +46,7 @@ extern "C" __global__ __launch_bounds__(TILE * TILE) void scaled_dot_product(
 
     #pragma unroll
     for (int h = 0; h < HEADS; h++) {
-        // Gap 4: store head h's score.
+        // Gap 4: divide head h's sum as every score is divided, and store it.
         const size_t first = (size_t)h * N * N;  //!
         if (row < N && col < N) S[first + row * N + col] = sum[h] / sqrtf((float)d);  //!
     }

@@ -92,6 +92,15 @@ def test_texts_and_misconceptions_are_whole(name):
         assert set(wrong.results or ()) <= set(one.outputs)
 
 
+def test_printing_exercises_gives_nothing_away():
+    """`print(list(EXERCISES))` has names and titles, and no hint, misconception or answer."""
+    shown = repr(list(EXERCISES))
+    assert shown.startswith("[Exercise('00_differences', 'between neighbours'), Exercise(")
+    assert len(shown) < 80 * len(EXERCISES)
+    wrong = EXERCISES[0].misconceptions[0]
+    assert wrong.sentence not in repr(wrong) and len(repr(wrong)) < 30
+
+
 @each_exercise
 def test_cases_tell_answers_apart(name):
     """Odd and different sizes, and inputs that no transposed answer is right for."""

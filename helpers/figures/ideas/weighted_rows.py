@@ -42,7 +42,7 @@ def weighted_rows(P, V, tokens: Sequence[str] | None = None, *, in_detail: int =
     for row, name in enumerate(rows):
         if row != in_detail:
             most = int(P[row].argmax())
-            caption = f"most of it, {number(P[row, most])}, comes from “{columns[most]}”."
+            caption = f"its largest weight, {number(P[row, most])}, is that of “{columns[most]}”."
             frames.append(film.scene(row, row).frame(f"Row “{name}” of O: {caption}"))
             continue
         for term, other in enumerate(columns):
