@@ -292,7 +292,7 @@ class _Check:
                 self.fails(
                     f"The goal is met, but not by what this exercise is about: put back {text}"
                 )
-        least = self.report.bounds(BOUND_ON)
+        least = self.report.bounds(BOUND_ON, assembled=False)  # at once
         self.passes(
             f"{'; '.join(met(exercise, goal, *seen) for goal in exercise.goals)}. "
             f"At least {duration(least.seconds)} on an {BOUND_ON}: {least.limit}."

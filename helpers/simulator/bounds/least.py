@@ -5,11 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..limits import LANES
 from .demand import Work
 from .gpus import Gpu
+from .least_table import least_table, notebook_html, unit_of
 from .occupancy import Occupancy
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 DRAM, L2, L1, SHARED = "DRAM", "L2", "L1", "shared memory"
 ISSUE, FP32, SPECIAL = "issue slots", "FP32", "special functions"
@@ -106,11 +111,17 @@ class Bounds:
         lines += [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c}" for a, b, c in rows]
         return "\n".join([*lines, *self.notes])
 
+    def html(self) -> Markup:
+        """As a table, with a bar for each part."""
+        return least_table(self)
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
+
 
 def duration(seconds: float) -> str:
     """A time in words: 3.1 ms, 12 µs."""
-    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-    unit, size = next((one for one in units if seconds >= one[1]), units[-1])
+    unit, size = unit_of(seconds)
     value = seconds / size
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
 

@@ -225,15 +225,16 @@ class Report:
         gpu: str | Gpu = "H200",
         *,
         clock: float | None = None,
-        code: MachineCode | None = None,
+        assembled: bool = True,
     ) -> Bounds:
         """The least time that this launch can take on a GPU, for each part of it.
 
         Args:
             gpu: its name.
             clock: in Hz, of its multiprocessors; the data sheet's highest if left out.
-            code: what `machine_code(gpu)` gives, if it is at hand: instructions are then those of
-                the machine, as far as they are sure, and latency is a bound as well.
+            assembled: look at the launch's machine code, where it can be made: instructions are
+                then those of the machine, as far as they are sure, and latency is a bound as well.
+                The first look takes as long as compiling; without it, only PTX counts.
 
         Raises:
             SimulatorError: there is no such GPU, or the run was not counted.
@@ -245,7 +246,10 @@ class Report:
                 return self.occupancy(chip)
             return None
 
-        work = self.work if code is None else on_machine(self.work, code)
+        work = self.work
+        if assembled:
+            with contextlib.suppress(SimulatorError):  # no nvdisasm, or as above
+                work = on_machine(work, self.machine_code(chip))
         return bounds(self.entry, work, chip, clock, held)
 
     @cached_property

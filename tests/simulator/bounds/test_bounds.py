@@ -1,13 +1,21 @@
 """Bounds against what a launch has to do by its definition."""
 
+import re
+import sys
+import xml.etree.ElementTree as ET
+
 import numpy as np
 import pytest
 
 from helpers import simulator
+from helpers.show import templates
+from helpers.simulator import Bounds
 from helpers.simulator.bounds.chains import least_cycles, registers
+from helpers.simulator.compile.machine_code import lacking
 from helpers.simulator.compile.sass import MachineInstruction
 from helpers.simulator.observe.touched_sectors import global_wavefronts
 
+NEEDS_NVDISASM = pytest.mark.skipif(bool(lacking()), reason=lacking())
 N = 1 << 26  # floats: 256 MiB, more than any cache
 COPY = """
 extern "C" __global__ void copy(const float* a, float* b, int n) {
@@ -169,3 +177,86 @@ def test_peaks_are_those_of_the_data_sheets():
         card = simulator.gpu(name)
         found = 2 * card.multiprocessors * card.fp32 * card.clock / 1e12
         assert found == pytest.approx(peak, rel=0.01), name
+
+
+def chain_report(blocks: int = 1):
+    code = """
+    extern "C" __global__ void chain(float* out, int times) {
+        float sum = out[threadIdx.x];
+        for (int i = 0; i < times; i++) sum = fmaf(sum, sum, 1.0f);
+        out[threadIdx.x] = sum;
+    }
+    """
+    return run(code, blocks, 32, (np.zeros(32, np.float32), np.int32(100)))
+
+
+@NEEDS_NVDISASM
+def test_a_launch_knows_its_machine_code_and_what_a_warp_waits():
+    bound = chain_report().bounds("H200")
+    assert bound.limit == "latency" and "1 wave of blocks" in bound.sentence
+    # Each FFMA waits for the one before: 4 cycles at most, and a little less at a loop's ends.
+    assert 3.5 * 100 < bound.seconds * bound.gpu.clock <= 4 * 100
+    assert chain_report().bounds("A100").by_resource["latency"] > 0  # by its own machine code
+
+
+def test_without_machine_code_only_ptx_counts(monkeypatch):
+    def none(*args):
+        raise simulator.SimulatorError("compile", "There is no nvdisasm.")
+
+    report = chain_report()
+    quick = report.bounds("H200", assembled=False)
+    assert "latency" not in quick.by_resource and "PTX" in quick.why["issue slots"]
+    monkeypatch.setattr("helpers.simulator.observe.report.machine_code_of", none)
+    assert report.bounds("H200") == quick
+
+
+def some_bounds(**seconds: float) -> Bounds:
+    parts = {name.replace("_", " "): value for name, value in seconds.items()}
+    why = {name: f"{name} < counted" for name in parts}
+    return Bounds(simulator.gpu("H200"), "k", parts, why, ("A note.",))
+
+
+def cells(bound: Bounds) -> list[list[str]]:
+    """The texts of a table's cells, row by row, its headings first."""
+    table = re.search(r"<table.*</table>", bound.html(), re.S)[0]
+    rows = ET.fromstring(table).iter("tr")
+    return [[" ".join("".join(cell.itertext()).split()) for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "longest, unit, times",
+    [
+        (9.264e-3, "ms", ["9.26", "2.32", "< 0.01"]),
+        (92.64e-6, "µs", ["92.6", "23.2", "< 0.1"]),
+        (926.4e-9, "ns", ["926", "232", "< 1"]),
+        (1234.0, "s", ["1,234", "308", "1"]),
+    ],
+)
+def test_a_notebook_shows_a_row_for_each_part_the_longest_first(longest, unit, times):
+    bound = some_bounds(L2=longest / 4, shared_memory=longest, FP32=longest / 2000)
+    head, *rows = cells(bound)
+    assert head == ["part of the H200", f"least time, {unit}", "of the longest", "what was counted"]
+    assert [row[0] for row in rows] == ["shared memory limit", "L2", "FP32"]
+    assert [row[1] for row in rows] == times
+    assert [row[2] for row in rows] == ["100%", "25%", "< 1%"]
+    assert [row[3] for row in rows] == [bound.why[name] for name, _ in bound.ranked]
+
+
+def test_the_table_stands_under_the_sentence_and_its_bars_are_shares():
+    bound = some_bounds(L2=1e-3, FP32=4e-3)
+    html = bound._repr_html_()
+    assert html.startswith("<style>")
+    table = ET.fromstring(re.search(r"<table.*</table>", html, re.S)[0])
+    assert table.findtext("caption") == bound.sentence
+    assert [bar.get("style") for bar in table.iter("i")] == ["--share:100.0%", "--share:25.0%"]
+    assert html.endswith('<p class="kernel-note">A note.</p>')
+    assert "table" not in some_bounds().html()  # of a kernel that does nothing
+    assert repr(bound).split("\n")[1:] == [
+        "  FP32  4 ms  FP32 < counted", "  L2    1 ms  L2 < counted", "A note.",
+    ]  # fmt: skip
+
+
+def test_bounds_are_text_where_there_is_no_jinja(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    templates.cache_clear()
+    assert some_bounds(L2=1e-3)._repr_html_() is None
