@@ -127,6 +127,7 @@ def _ordered(order: tuple[int, ...]) -> Misconception:
 
 _MASK = "if (key + j > row || key + j <= row - window) score = minus_infinity();"
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
+_FACTOR = "exp2f(row_max - new_max)"
 
 WINDOW = (
     _mask_if(
@@ -194,6 +195,15 @@ WINDOW = (
         (("r_O[c] *= correction", "r_O[c] /= correction"),),
     ),
     Misconception(
+        "The walk ends one key early: the last row of a block sees the key of its own number.",
+        (("min(n, first + 64)", "min(n, first + 63)"),),
+    ),
+    Misconception(
+        "The walk begins one key late: the first row of a block sees `window` keys, itself among "
+        "them.",
+        (("first - window + 1)", "first - window + 2)"),),
+    ),
+    Misconception(
         "The walk ends before the block's own rows, but each of them sees the key of its "
         "own number.",
         (("end = min(n, first + 64);", "end = first;"),),
@@ -208,7 +218,7 @@ WINDOW = (
     ),
     Misconception(
         "The difference of the maxima is taken for the factor: it is the exponent.",
-        (("expf(row_max - new_max)", "row_max - new_max"),),
+        ((_FACTOR, "row_max - new_max"),),
     ),
     Misconception(
         "The sum of the weights is not corrected when the maximum grows.",
@@ -221,15 +231,20 @@ WINDOW = (
     Misconception(
         "The correction is upside down: old sums were made with the smaller maximum and "
         "have to shrink, not grow.",
-        (("expf(row_max - new_max)", "expf(new_max - row_max)"),),
+        ((_FACTOR, "exp2f(new_max - row_max)"),),
     ),
     Misconception(
         "The correction is always 1: the old maximum was replaced before it was computed.",
-        (("expf(row_max - new_max)", "1.0f"),),
+        ((_FACTOR, "1.0f"),),
     ),
     Misconception(
-        "Minus infinity was subtracted from minus infinity, which is NaN: as long as a row "
-        "has met none of its keys, both maxima are that.",
+        "The correction is a power of e, and here all weights are powers of 2.",
+        ((_FACTOR, "expf(row_max - new_max)"),),
+    ),
+    Misconception(
+        "Minus infinity was subtracted from minus infinity, which is NaN. Until a row meets a key "
+        "of its own, `new_max` is that, and it is subtracted twice: in the correction, and below "
+        "the gap in each weight. To mend the correction alone leaves the weights NaN.",
         ((_GUARD, ""),),
     ),
 )

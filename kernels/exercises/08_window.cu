@@ -1,6 +1,7 @@
 // Attention with a window, in one kernel, in fp32 and without tensor cores. Row i of Q sees
 // `window` keys, and the last of them is key i. A thread has a row of Q and of O in its registers,
-// and a block walks along K and V in tiles of B_C keys.
+// and a block walks along K and V in tiles of B_C keys. Weights are powers of 2, which a GPU makes
+// faster. e^x is 2^(x log2(e)), so the factor log2(e) goes into the scores.
 //
 // Launch:
 //   flash_attention  grid ceil(n / 64), block 64
@@ -31,8 +32,8 @@ extern "C" __global__ void flash_attention(
     const int row = first + tid;
 
     float r_Q[HEAD_DIM];
-    float r_O[HEAD_DIM] = {};  // the sum of exp(score - row_max) times the row of V so far
-    float row_sum = 0.0f;      // the sum of exp(score - row_max) so far
+    float r_O[HEAD_DIM] = {};  // the sum of 2^(score - row_max) times the row of V so far
+    float row_sum = 0.0f;      // the sum of 2^(score - row_max) so far
     float row_max = minus_infinity();
     #pragma unroll
     for (int c = 0; c < HEAD_DIM; c++) {
@@ -59,23 +60,23 @@ extern "C" __global__ void flash_attention(
             for (int c = 0; c < HEAD_DIM; c++) {
                 score += r_Q[c] * s_K[j][c];
             }
-            score /= sqrtf((float)HEAD_DIM);
+            score *= 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
             // Gap 2: a key that this row does not see must get no weight.
             if (key + j > row || key + j <= row - window) score = minus_infinity();  //!
             s_S[j][tid] = score;
             new_max = fmaxf(new_max, score);
         }
-        // Gap 3: row_sum and r_O belong to the old maximum, row_max. Correct them for new_max. What
-        // are both maxima as long as the row has met none of its keys, and what is exp(a - b) then?
+        // Gap 3: row_sum and r_O belong to the old maximum, row_max. Correct them for new_max. Then
+        // look at `weight` below: what is it in a tile where the row sees no key? Prevent it here.
         new_max = fmaxf(new_max, -1e30f);  //!
-        const float correction = expf(row_max - new_max);  //!
+        const float correction = exp2f(row_max - new_max);  //!
         row_sum *= correction;  //!
         #pragma unroll  //!
         for (int c = 0; c < HEAD_DIM; c++) r_O[c] *= correction;  //!
         row_max = new_max;
 
         for (int j = 0; j < B_C; j++) {
-            const float weight = expf(s_S[j][tid] - row_max);
+            const float weight = exp2f(s_S[j][tid] - row_max);
             row_sum += weight;
             #pragma unroll
             for (int c = 0; c < HEAD_DIM; c++) {

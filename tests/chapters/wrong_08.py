@@ -7,6 +7,7 @@ from mutants.targets import flash
 
 _MASK = "            if (key + j > row || key + j <= row - window) score = minus_infinity();\n"
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
+_FACTOR = "exp2f(row_max - new_max)"
 _LOAD_P, _LOAD_G = "ldmatrix_x4_trans(r_P", "ldmatrix_x4_trans(r_G"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
@@ -30,23 +31,28 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("sees keys after itself",),
         ),
         Wrong(
-            "the sum is not corrected",
-            (("        row_sum *= correction;\n", ""),),
+            "a correction to base e",
+            (("exp2f(row_max", "expf(row_max"),),
             "right",
-            ("sum of the weights is not corrected",),
-        ),
-        Wrong("nothing kept finite", ((_GUARD, ""),), "right", ("NaN", "met none of its keys")),
-        Wrong(
-            "the walk begins with the block",
-            (("max(0, first - window + 1)", "first"),),
-            "right",
-            ("begins at the first row of the block",),
+            ("is a power of e",),
         ),
         Wrong(
-            "the whole walk",
-            (("max(0, first - window + 1)", "0"), ("min(n, first + 64)", "n")),
+            "only the correction is kept from NaN",
+            ((_GUARD, ""), (_FACTOR, f"new_max > minus_infinity() ? {_FACTOR} : 0.0f")),
+            "right",
+            ("NaN", "below the gap in each weight"),
+        ),
+        Wrong(
+            "the walk ends a key early",
+            (("min(n, first + 64)", "min(n, first + 63)"),),
+            "right",
+            ("ends one key early",),
+        ),
+        Wrong(
+            "the walk begins a key early",
+            (("first - window + 1)", "first - window)"),),
             "goal",
-            ("barriers", "outside the windows"),
+            ("barriers", "outside all windows"),
         ),
         Wrong(
             "a tile that nobody sees is left before the barrier",

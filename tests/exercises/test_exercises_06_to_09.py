@@ -62,7 +62,7 @@ RIGHT = [
                 "        new_max = fmaxf(new_max, -1e30f);\n",
                 "        if (new_max == minus_infinity()) new_max = 0.0f;\n",
             ),
-            ("        row_max = new_max;\n", "        row_max = fmaxf(new_max, -200.0f);\n"),
+            ("        row_max = new_max;\n", "        row_max = fmaxf(new_max, -400.0f);\n"),
         ),
     ),
     (
