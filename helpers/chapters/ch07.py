@@ -189,8 +189,9 @@ TRANSPOSE = Exercise(
         "A warp stores two neighbouring rows. One lies in banks 0 to 15 and the other in 16 to 31, "
         "and a permutation within a row changes nothing about that. Down a column, the 16 rows "
         "with even numbers share banks 0 to 15. `row / 2` numbers them 0 to 15, and $c \\oplus n$ "
-        "is different for each $n$. With `row` in place of `row / 2` only every second number "
-        "would occur, and two rows would meet. A rotation by `row / 2` does as well."
+        "is different for each $n$. With `row` in place of `row / 2` elements would leave "
+        "their rows. With `row % 16` the even rows would have only eight different numbers, and "
+        "would meet in pairs. A rotation by `row / 2` does as well."
     ),
 )
 
