@@ -137,7 +137,7 @@ def test_times_that_the_text_repeats(chapter, words, value, said):
 def test_launch_bounds_cap_registers():
     assert FACTS.limits["regsPerMultiprocessor"] == 65536 == 1024 * 64
     text = prose("05_thread_coarsening")
-    assert "an SM has 65,536 of them, so each of 1,024 threads gets 64 at most" in text
+    assert "1,024 threads, so each gets 64 at most" in text
     kernel = rung("coarsened").launches(N, D, TILE=32)[0].kernel
     assert "__launch_bounds__(TILE * TILE)" in kernel.source
     assert kernel.machine_code().registers <= 64
@@ -200,7 +200,10 @@ def test_what_limits_each_rung():
 
 def test_waiting_warps_and_the_l1_cache_take_as_long_for_the_first_softmax():
     measured, a_warp = load(LADDER).times("softmax")["naive"], FACTS.read_by_warps[1]
-    assert "busy for 32 cycles, which adds up to as much" in prose("02_naive_kernels")
+    assert (
+        "busy for 32 cycles. [Chapter 04](04_parallel_reduction.ipynb) adds those cycles up"
+        in prose("02_naive_kernels")
+    )
     for n in (256, 1024, 4096, 16384):
         bound = rung_bounds("naive", n)["softmax"]
         waiting = 16 * n * n / (n // 32 * a_warp / FACTS.limits["sms"])
