@@ -12,7 +12,8 @@ import numpy as np
 
 from helpers.simulator.errors import SimulatorError
 from helpers.simulator.limits import SECTOR_BYTES
-from helpers.simulator.observe.report import BlockAccess, Report
+from helpers.simulator.observe.access_trace import BlockAccess
+from helpers.simulator.observe.report import Report
 
 from ..figures.bank_rules import BANKS, BankVerdict, issued, judge
 from ..figures.canvas import Canvas, counted, literal

@@ -14,13 +14,14 @@ import numpy as np
 
 from helpers.panels.numbers import listed
 from helpers.simulator.limits import BANKS
+from helpers.simulator.observe.access_trace import BlockAccess
 from helpers.simulator.observe.counters import (
     bank_loads,
     lane_phases,
     lane_words,
     shared_wavefronts,
 )
-from helpers.simulator.observe.report import BlockAccess, Report
+from helpers.simulator.observe.report import Report
 
 from .canvas import counted
 from .events import LANES, WORD, WarpAccess, of_warp, warp_access

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers.simulator.limits import LANES, SECTOR_BYTES, WORD
-from helpers.simulator.observe.report import AccessRecord, BlockAccess, Report
+from helpers.simulator.observe.access_trace import AccessRecord, BlockAccess
+from helpers.simulator.observe.report import Report
 
 Block = tuple[int, int, int]
 

@@ -6,7 +6,8 @@ from .bounds.occupancy import Occupancy, occupancy
 from .compile.machine_code import MachineCode, machine_code
 from .errors import SimulatorError
 from .launch import launch
-from .observe.report import COUNTERS, NCU_METRICS, AccessRecord, Report
+from .observe.access_trace import AccessRecord
+from .observe.report import COUNTERS, NCU_METRICS, Report
 
 __all__ = [
     "COUNTERS",

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from helpers.simulator.observe.report import AccessRecord, Report
+from helpers.simulator.observe.access_trace import AccessRecord
+from helpers.simulator.observe.report import Report
 
 from ..canvas import SMALLEST, Canvas, counted, literal, text_width
 from ..events import owners
