@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..exercises.spec import Case, Exercise, Goal, Misconception
-from .shared import Arguments, covering, empty, normal
+from .shared import TOGETHER, Arguments, covering, empty, normal
 
 
 def _numbers(case: Case) -> Arguments:
@@ -42,6 +42,8 @@ EXERCISES: tuple[Exercise, ...] = (
         launch=covering((64,), ("n", 64)),
         arguments=_numbers,
         results={"d": lambda a: np.diff(a)},
+        goals=(TOGETHER,),
+        counted={"n": 100},
         misconceptions=(
             Misconception(
                 "The two neighbours are exchanged: the next element was subtracted from this one, "

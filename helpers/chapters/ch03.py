@@ -6,7 +6,7 @@ from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.attention import make_inputs
 from ..problem.fp32 import NAIVE_SOFTMAX, rows_first, steps
 from ..problem.three_kernels import ThreeKernels
-from .shared import BARRIERS, Arguments, covering, normal
+from .shared import BARRIERS, TOGETHER, Arguments, covering, normal
 
 RUNGS = (
     ThreeKernels(
@@ -92,7 +92,7 @@ EXERCISES: tuple[Exercise, ...] = (
         launch=covering(("ROWS", "COLS"), ("N", "ROWS"), ("d", "COLS")),
         arguments=_weights_and_values,
         results={"O": lambda P, V: P @ V},
-        goals=(_FROM_TILES, BARRIERS),
+        goals=(_FROM_TILES, BARRIERS, TOGETHER),
         timed={"N": 2048, "d": 64},
         misconceptions=(
             Misconception(
@@ -228,7 +228,7 @@ EXERCISES: tuple[Exercise, ...] = (
         launch=covering(("BLOCK_SIZE",), ("n", "BLOCK_SIZE", "TURNS")),
         arguments=_numbers,
         results={"Y": _windows},
-        goals=(_FROM_TILES, BARRIERS),
+        goals=(_FROM_TILES, BARRIERS, TOGETHER),
         counted={"n": 300},
         timed={"n": 1 << 22},
         misconceptions=(

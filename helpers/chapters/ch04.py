@@ -7,7 +7,7 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.fp32 import REDUCTION, rows_first, steps
 from ..problem.three_kernels import ThreeKernels
-from .shared import BARRIERS, Arguments, covering, scores_to_normalise, softmax
+from .shared import BARRIERS, TOGETHER, Arguments, covering, scores_to_normalise, softmax
 
 RUNGS = (
     ThreeKernels(
@@ -88,7 +88,7 @@ EXERCISES: tuple[Exercise, ...] = (
         launch=covering(("BLOCK_SIZE",), ("N", "ROWS")),
         arguments=scores_to_normalise,
         results={"P": softmax},
-        goals=(_BARRIERS, _SHARED_WORK),
+        goals=(_BARRIERS, _SHARED_WORK, TOGETHER),
         timed={"N": 2048},
         misconceptions=(
             Misconception(
@@ -151,7 +151,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "is left when the mean is taken off. Both follow from two sums that one pass can "
             "collect, of `x - a` and of its square, for any number `a`. The kernel takes the "
             "row's first number for it, `shift`. Collect the two sums, and reduce both in one "
-            "tree."
+            "tree. The block's threads are no power of two here: some level of the tree has an odd "
+            "number of words to join."
         ),
         hints=(
             (
@@ -159,18 +160,18 @@ EXERCISES: tuple[Exercise, ...] = (
                 "What it adds up is `x[j] - shift` and the square of that."
             ),
             (
-                "One loop over the strides serves both arrays: the threads that join two words of "
-                "`s_sum` join the same two of `s_squares`. One barrier for each level does for "
-                "both."
+                "One loop over the levels serves both arrays. Of n words the last n / 2 are added "
+                "to the first ones. If n is odd, the word in the middle waits for the next level, "
+                "which then has (n + 1) / 2 words."
             ),
         ),
         entry="moments",
-        cases=({"N": 5, "d": 150}, {"N": 3, "d": 300, "BLOCK_SIZE": 128}, {"N": 4, "d": 50}),
+        cases=({"N": 5, "d": 150}, {"N": 3, "d": 300, "BLOCK_SIZE": 160}, {"N": 4, "d": 50}),
         launch=covering(("BLOCK_SIZE",), ("N", 1)),
         arguments=_rows_far_from_zero,
         results={"mean": _mean, "variance": _variance},
         tolerance=5e-6,
-        goals=(_SHARED_WORK, BARRIERS),
+        goals=(_SHARED_WORK, BARRIERS, TOGETHER),
         counted={"N": 5, "d": 150},
         timed={"N": 2048, "d": 1024},
         misconceptions=(
@@ -219,19 +220,43 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
+                "A level that has an odd number of words loses one: a half is rounded down, and "
+                "the word that is left over is joined to none.",
+                (
+                    ("n = (n + 1) / 2", "n = n / 2"),
+                    ("s_sum[tid + (n + 1) / 2]", "s_sum[tid + n / 2]"),
+                    ("s_squares[tid + (n + 1) / 2]", "s_squares[tid + n / 2]"),
+                ),
+            ),
+            Misconception(
+                "A level that has an odd number of words counts one twice: a half is rounded up, "
+                "and the word in the middle is added to itself.",
+                (
+                    ("if (tid < n / 2) s_sum", "if (tid < (n + 1) / 2) s_sum"),
+                    ("if (tid < n / 2) s_squares", "if (tid < (n + 1) / 2) s_squares"),
+                    ("s_sum[tid + (n + 1) / 2]", "s_sum[tid + n / 2]"),
+                    ("s_squares[tid + (n + 1) / 2]", "s_squares[tid + n / 2]"),
+                ),
+            ),
+            Misconception(
+                "The levels are those of the next power of two: threads join words that no thread "
+                "has, past the end of the array.",
+                (("int n = BLOCK_SIZE;", "int n = 256;"),),
+            ),
+            Misconception(
                 "The tree is missing: the results come from the share of thread 0 alone.",
-                (("stride = BLOCK_SIZE / 2", "stride = 0"),),
+                (("int n = BLOCK_SIZE;", "int n = 1;"),),
             ),
             Misconception(
                 "The tree keeps the larger of two partial sums: sums are to be added.",
                 (
                     (
-                        "s_sum[tid] += s_sum[tid + stride]",
-                        "s_sum[tid] = fmaxf(s_sum[tid], s_sum[tid + stride])",
+                        "s_sum[tid] += s_sum[tid + (n + 1) / 2]",
+                        "s_sum[tid] = fmaxf(s_sum[tid], s_sum[tid + (n + 1) / 2])",
                     ),
                     (
-                        "s_squares[tid] += s_squares[tid + stride]",
-                        "s_squares[tid] = fmaxf(s_squares[tid], s_squares[tid + stride])",
+                        "s_squares[tid] += s_squares[tid + (n + 1) / 2]",
+                        "s_squares[tid] = fmaxf(s_squares[tid], s_squares[tid + (n + 1) / 2])",
                     ),
                 ),
             ),
@@ -239,20 +264,20 @@ EXERCISES: tuple[Exercise, ...] = (
                 "The tree adds partial sums to the squares: each array is joined with itself.",
                 (
                     (
-                        "s_squares[tid] += s_squares[tid + stride]",
-                        "s_squares[tid] += s_sum[tid + stride]",
+                        "s_squares[tid] += s_squares[tid + (n + 1) / 2]",
+                        "s_squares[tid] += s_sum[tid + (n + 1) / 2]",
                     ),
                 ),
             ),
             Misconception(
                 "The last level of the tree is missing: two partial results are left, and one of "
                 "them is used.",
-                (("stride >= 1", "stride > 1"),),
+                (("n > 1;", "n > 2;"),),
             ),
             Misconception(
                 "The first level of the tree is missing: half of the partial results go into no "
                 "sum.",
-                (("stride = BLOCK_SIZE / 2", "stride = BLOCK_SIZE / 4"),),
+                (("int n = BLOCK_SIZE;", "int n = BLOCK_SIZE / 2;"),),
             ),
             Misconception(
                 "Each thread takes one number: those past the first BLOCK_SIZE of a row are left "
@@ -271,7 +296,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Misconception(
                 "The tree joins the sums only: of the squares there is the share of one thread.",
-                (("if (tid < stride) s_squares[tid] += s_squares[tid + stride];", ""),),
+                (("if (tid < n / 2) s_squares[tid] += s_squares[tid + (n + 1) / 2];", ""),),
             ),
             Misconception(
                 "The differences are added without their sign: a number below the shift has to "
@@ -284,7 +309,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "mean of $y^2$ less the square of the mean of $y$, whatever $a$ is. With $a = 0$ that "
             "would be the difference of two large numbers, of which fp32 keeps seven digits. With "
             "an $a$ near the mean it is exact enough. One pass is enough because both sums are "
-            "collected at once, and one tree has as many barriers for two sums as for one."
+            "collected at once, and one tree has as many barriers for two sums as for one. A level "
+            "of 3 words joins one pair and leaves the word in the middle, so the next has 2."
         ),
     ),
     Exercise(
@@ -321,6 +347,11 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             BARRIERS,
             _SHARED_WORK,
+            dataclasses.replace(
+                TOGETHER,
+                said="Each level halves the number of pairs that are left, so that 32 of them need "
+                "five levels.",
+            ),
         ),
         counted={"N": 37},
         timed={"N": 2048},

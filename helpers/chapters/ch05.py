@@ -5,7 +5,17 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.fp32 import REDUCTION, rows_first, steps
 from ..problem.three_kernels import ThreeKernels
-from .shared import BARRIERS, TILES, Arguments, covering, empty, normal, queries_and_keys, scores
+from .shared import (
+    BARRIERS,
+    TILES,
+    TOGETHER,
+    Arguments,
+    covering,
+    empty,
+    normal,
+    queries_and_keys,
+    scores,
+)
 
 RUNGS = (
     ThreeKernels(
@@ -53,6 +63,7 @@ BOTH_WAYS = Exercise(
             name="bytes loaded from global memory",
         ),
         BARRIERS,
+        TOGETHER,
     ),
     timed={"N": 2048, "d": 64},
     unlike={"TILE": 8, "COARSE": 4},
@@ -205,6 +216,7 @@ SHARED_KEYS = Exercise(
             name="bytes loaded from global memory",
         ),
         BARRIERS,
+        TOGETHER,
     ),
     timed={"N": 2048, "d": 64},
     unlike={"TILE": 8, "HEADS": 8},

@@ -77,6 +77,14 @@ BARRIERS = Goal(
     name="barriers, summed over all warps",
 )
 
+TOGETHER = Goal(
+    "instructions",
+    "An instruction of a warp counts once, whether one lane takes part or all 32: what one thread "
+    "does alone costs as much as what a warp does at once.",
+    slack=2,
+    name="instructions, summed over all warps",
+)
+
 SECTORS = (
     Goal(
         "global_load_sectors",

@@ -24,6 +24,10 @@ _MOST = 2  # mistakes that are told as alternatives
 _WORK = 3000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 4, 12  # kernels that are tried, at least and at most
 _AT_ONCE = 4  # kernels that are compiled side by side
+_LIKE = 0.6  # of two lines, from which on one is taken for the other's place
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_EDGE = re.compile(r"(The (?:guard|condition) does not look at) (.+)\.$")
+_NAMED = re.compile(r"\b(?:over|uses|depend on|comparison of|index of|with|and|in) ([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,8 @@ def _small_changes(
             if best is not None and apart > best:
                 return list(found.items())
             said = change.mended if mends else change.mistake
-            if made is None or said in found:
+            said = said if mends else _in_own_names(said, solution, text)
+            if made is None or not said or said in found:
                 continue
             if mends:
                 good, at = _puts_right(exercise, change.text, seen, made), [change.line]
@@ -194,6 +199,22 @@ def _small_changes(
                 if not apart:
                     return list(found.items())
     return list(found.items())
+
+
+def _in_own_names(said: str, solution: str, text: str) -> str:
+    """A mistake that was made in the solution, told of an answer that may have other names.
+
+    Empty if it tells of a name or of a condition that the answer has not.
+    """
+    code = mask(text)
+    own = set(_NAME.findall(code))
+    asks = re.search(r"\bif\s*\(" if said.startswith("The condition") else r"\bif\s*\(|\?", code)
+    if re.match("The (?:condition|guard) ", said) and not asks:
+        return ""
+    if (edge := _EDGE.match(said)) and set(_NAME.findall(edge[2])) - own:
+        return f"{edge[1]} an edge."
+    others = set(_NAME.findall(mask(solution))) - own
+    return "" if any(found[1] in others for found in _NAMED.finditer(said)) else said
 
 
 def _runs(kernel: Kernel) -> int:
@@ -237,8 +258,16 @@ def places(solution: str, changed: str, text: str) -> list[int]:
         elif hit and tag == "replace" and b - a == d - c:
             found |= {c + n - a + 1 for n in hit}
         elif hit:
-            found |= {n + 1 for n in range(c, d)}
+            for n in hit:
+                found |= _likest(_rows(solution)[n], rows, range(c, d))
     return sorted(n for n in found if 0 < n <= len(rows) and rows[n - 1])
+
+
+def _likest(line: str, rows: list[str], among: range) -> set[int]:
+    """Numbers of the lines among which one has to look: the one that is most like it, or all."""
+    like = {n: difflib.SequenceMatcher(None, line, rows[n], autojunk=False).ratio() for n in among}
+    best = max(like.values(), default=0)
+    return {n + 1 for n in among if best < _LIKE or like[n] == best}
 
 
 def at_fault(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[int]:

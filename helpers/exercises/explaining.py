@@ -34,6 +34,12 @@ _IN_LAUNCH = re.compile(
 _GUARD = re.compile(r"; guard the access with an if\.")
 _ADVICE = re.compile(r"(; |(?<=has written): |(?<=under way): )(?:(?!; ).)*$", re.DOTALL)
 _WAITS = re.compile(r"__sync(?:threads|warp)\w*|cp_async_wait\b|wait_(?:group|all)|\bbarrier\b")
+_BARRIERS_FROM = 3  # the chapter that has them first
+_NO_BARRIER = re.compile(r" with no barrier between(?:, which lanes of one warp need as well)?")
+_TWO_OF_ONE = (
+    " Nothing says which of the two comes first. Each element of the result should be one thread's "
+    "alone: which elements does a thread take?"
+)
 _ADDS = (
     "The marked line adds to what the array held before, which may be anything: store the result "
     "with =."
@@ -84,8 +90,8 @@ def of_a_result(
         return Reason(message, adding, _ADDS)
     seen = all_seen(exercise, text, Behaviour(case, outcome.arrays))
     own = () if finding is None else finding.lines
-    fact = ""  # that a mistake is found tells what a read of nothing only shows
-    if finding is not None and finding.kind != "uninitialised":
+    fact = ""  # that a mistake is found tells what a read of nothing or a race only shows
+    if finding is not None and finding.kind not in ("uninitialised", "race"):
         fact = f" A clue: {without_advice(finding)}"
     if found := _tried(named, exercise, text, seen):
         return Reason(message + fact, found.lines or own, found.said)
@@ -97,7 +103,8 @@ def of_a_result(
             return Reason(message + fact, found.lines or own, found.said)
     if finding is not None:
         waits = len(set(own)) > 1
-        clue = _told(exercise, text, finding) if waits else without_advice(finding)
+        clue = _told(exercise, finding) if waits or _over_output(exercise, finding) else ""
+        clue = clue or without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)
     return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
 
@@ -171,12 +178,22 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
             f"Threads get in each other's way{where}: nothing that is filled in lets one of them "
             "wait for the others.", (), otherwise,
         )  # fmt: skip
-    return Reason(_told(exercise, text, finding), finding.lines, otherwise)
+    return Reason(_told(exercise, finding), finding.lines, otherwise)
 
 
-def _told(exercise: Exercise, text: str, finding: Finding) -> str:
-    """A finding; without its mend where the mend is what the exercise asks for."""
+def _told(exercise: Exercise, finding: Finding) -> str:
+    """A finding; without its mend where the mend is what the exercise asks for, or another one."""
+    if finding.kind == "race" and (
+        exercise.chapter < _BARRIERS_FROM or _over_output(exercise, finding)
+    ):
+        return _NO_BARRIER.sub("", without_advice(finding)) + _TWO_OF_ONE
     return without_advice(finding) if _asks_for_waits(exercise) else str(finding)
+
+
+def _over_output(exercise: Exercise, finding: Finding) -> bool:
+    """Whether it is a race on a result, each element of which one thread should have alone."""
+    names = "|".join(exercise.outputs)
+    return bool(re.search(rf"race on (?:{names})\[", str(finding)))
 
 
 def _asks_for_waits(exercise: Exercise) -> bool:

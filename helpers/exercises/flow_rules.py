@@ -12,6 +12,7 @@ _LOOP = re.compile(
     r"(?P<name>\w+)\s*=\s*(?P<first>[^;]+);"
     r"\s*(?P=name)\s*(?P<compare><=|>=|<|>|!=)\s*(?P<bound>[^;]+);(?P<step>[^;{]*?)\)(?=\s|$|\{)"
 )
+_BELOW = re.compile(r">= *0(?![\w.])|> *-1\b|(?<![\w.])0 *<=")  # asks for what is not below 0
 _WIDER = {"<": "<=", ">=": ">", "<=": "<", ">": ">="}
 
 
@@ -62,6 +63,8 @@ def _joined(one: Statement) -> Iterator[Found]:
             whole = min(left[0], right[0]), max(left[1], right[1])
             what = "guard" if one.is_guard else "condition"
             said = f"The {what} does not look at {name[0].strip() if name else 'one edge'}."
+            if _BELOW.search(one.code[slice(*gone)]):
+                said = f"The {what} lets an index below 0 through."
             pieces = [(one.start + whole[0], one.start + whole[1], one.code[slice(*kept)])]
             whole_part = " ".join(one.code[slice(*gone)].split())
             yield pieces, said, f"The {what} asks for {whole_part} as well, and it should not."

@@ -3,7 +3,7 @@
 // Launch: moments  grid N, block BLOCK_SIZE
 
 #ifndef BLOCK_SIZE
-#define BLOCK_SIZE 64  // [64, 128, 256] threads in a block, a power of two
+#define BLOCK_SIZE 96  // [96, 160, 224] threads in a block: whole warps, and no power of two
 #endif
 
 extern "C" __global__ void moments(
@@ -20,7 +20,7 @@ extern "C" __global__ void moments(
     const float shift = x[0];  // keeps what is squared near 0, and fp32 exact enough
 
     float local_sum = 0.0f, local_squares = 0.0f;
-    // Gap: one pass over the row, then one tree for both sums.
+    // Gap: one pass over the row, then one tree for both sums, of any number of words.
     for (int j = tid; j < d; j += BLOCK_SIZE) {  //!
         local_sum += x[j] - shift;  //!
         local_squares += (x[j] - shift) * (x[j] - shift);  //!
@@ -28,9 +28,9 @@ extern "C" __global__ void moments(
     s_sum[tid] = local_sum;  //!
     s_squares[tid] = local_squares;  //!
     __syncthreads();  //!
-    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {  //!
-        if (tid < stride) s_sum[tid] += s_sum[tid + stride];  //!
-        if (tid < stride) s_squares[tid] += s_squares[tid + stride];  //!
+    for (int n = BLOCK_SIZE; n > 1; n = (n + 1) / 2) {  //!
+        if (tid < n / 2) s_sum[tid] += s_sum[tid + (n + 1) / 2];  //!
+        if (tid < n / 2) s_squares[tid] += s_squares[tid + (n + 1) / 2];  //!
         __syncthreads();  //!
     }  //!
 

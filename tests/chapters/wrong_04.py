@@ -78,14 +78,21 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("the shift is not taken off",),
         ),
-        Wrong("a level short", (("stride >= 1", "stride > 1"),), "right", ("The last level",)),
-        Wrong("one number each", (("j += BLOCK_SIZE", "j += d"),), "right", ("takes one number",)),
+        Wrong("a level short", (("n > 1;", "n > 2;"),), "right", ("The last level",)),
         Wrong(
-            "the whole row each",
-            (("int j = tid; j < d; j += BLOCK_SIZE", "int j = 0; j < d; j++"),),
+            "the chapter's tree",
+            (
+                ("int n = BLOCK_SIZE; n > 1; n = (n + 1) / 2",
+                 "int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2"),
+                ("if (tid < n / 2) s_sum[tid] += s_sum[tid + (n + 1) / 2]",
+                 "if (tid < stride) s_sum[tid] += s_sum[tid + stride]"),
+                ("if (tid < n / 2) s_squares[tid] += s_squares[tid + (n + 1) / 2]",
+                 "if (tid < stride) s_squares[tid] += s_squares[tid + stride]"),
+            ),
             "right",
-            ("walks through the whole row",),
+            ("odd number of words loses one",),
         ),
+        Wrong("one number each", (("j += BLOCK_SIZE", "j += d"),), "right", ("takes one number",)),
         Wrong(
             "no barrier before a level",
             (("local_squares;\n    __syncthreads();", "local_squares;"),),
@@ -95,11 +102,11 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         Wrong(
             "a tree for each sum",
             (
-                ("        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n"
+                ("        if (tid < n / 2) s_squares[tid] += s_squares[tid + (n + 1) / 2];\n"
                  "        __syncthreads();\n    }\n",
                  "        __syncthreads();\n    }\n"
-                 "    for (int stride = BLOCK_SIZE / 2; stride >= 1; stride /= 2) {\n"
-                 "        if (tid < stride) s_squares[tid] += s_squares[tid + stride];\n"
+                 "    for (int n = BLOCK_SIZE; n > 1; n = (n + 1) / 2) {\n"
+                 "        if (tid < n / 2) s_squares[tid] += s_squares[tid + (n + 1) / 2];\n"
                  "        __syncthreads();\n    }\n"),
             ),
             "goal",

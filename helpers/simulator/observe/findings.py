@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compile.declared_elements import element_size
+from ..compile.declared_elements import element_size, named_element
 from ..limits import LANES
 from ..machine.faults import plain_name
 from ..ptx.ptxas import SHARED_BASE
@@ -60,10 +60,11 @@ class Findings:
             return f"byte {byte - SHARED_BASE} of shared memory"
         start, variable = max(reversed(before), key=lambda place: place[0])
         name = plain_name(variable.name)
-        unit = element_size(name, "shared", self.run.prepared.compiled.source)
+        compiled = self.run.prepared.compiled
+        unit = element_size(name, "shared", compiled.source)
         if unit is None:  # a type of the source's own, or of a template: as it is aligned
             unit = variable.align if 4 < variable.align <= 8 else 4
-        return f"{name}[{(byte - start) // unit}]"
+        return named_element(name, (byte - start) // unit, compiled.source, compiled.options)
 
     def _add(self, kind, first, second, places, message) -> None:
         key = (kind, getattr(first, "serial", None), second.serial)
@@ -110,11 +111,14 @@ class Findings:
             mend = "let each thread write words of its own, or put __syncthreads() between the two"
         else:
             mend = "put __syncthreads() between the two, where all threads of the block pass it"
+        in_warp = places[0][0] == places[1][0] and other // LANES == mine // LANES
+        parted = in_warp and at is not None and other != mine
+        alone = ", which lanes of one warp need as well" if parted else ""
         self._add(
             "race", earlier, i, places,
             f"{self.run.entry}: race on {word}: thread {places[0][1]} of block {places[0][0]} "
             f"{did} it in line {earlier.line}, and thread {places[1][1]} of block "
-            f"{places[1][0]} {does} it in {line} with no barrier between; {mend}.",
+            f"{places[1][0]} {does} it in {line} with no barrier between{alone}; {mend}.",
         )  # fmt: skip
 
     def _between_blocks(self, counter: bool) -> str:

@@ -1,0 +1,90 @@
+"""Verdicts: no name that the answer has not, no remedy that is not known yet, the cause first."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.exercises import check, solution
+from helpers.exercises.diagnosis import _in_own_names
+from helpers.simulator.compile.declared_elements import declared_sizes, named_element
+
+BELOW = "The guard lets an index below 0 through."
+_FILL = "s_X[j] = at >= 0 && at < n ? X[at] : 0.0f;"
+
+# exercise, edits of the solution, words that are said, words that are not
+TOLD = {
+    "a step of half the launch": (
+        "00_few_threads", (("gridDim.x * blockDim.x", "blockDim.x"),),
+        ("race on b[", "which elements does a thread take?"), ("barrier", "atomic"),
+    ),
+    "row and column exchanged in the mask": (
+        "02_scores",
+        (("if (col > row) {", "if (row > col) {"),
+         ("S[(size_t)row * N + col] = MINUS", "S[(size_t)col * N + row] = MINUS")),
+        ("race on S[", "which elements does a thread take?"), ("barrier", "__sync"),
+    ),
+    "no lower bound, and another name": (
+        "03_window",
+        (("const int at = start - RADIUS + j;", ""),
+         (_FILL, "s_X[j] = start + j < n + RADIUS ? X[start + j - RADIUS] : 0.0f;")),
+        ("X[-5]", BELOW), ("look at at",),
+    ),
+    "no condition at all": (
+        "05_both_ways", (("if (row < N && col < N) S", "S"),),
+        ("out-of-bounds write", "A guard is missing"), ("The condition",),
+    ),
+    "all heads like the first, and a barrier missing": (
+        "05_shared_keys",
+        (("Q + ((size_t)h * N + row) * d", "Q + (size_t)row * d"),
+         ("            }\n        }\n        __syncthreads();", "            }\n        }")),
+        ("All heads get the scores of head 0",), ("race",),
+    ),
+    "no barrier between uses of a tile": (
+        "03_rectangle", (("s_V[k][ty];\n        __syncthreads();", "s_V[k][ty];"),),
+        ("race on s_P[0][1]", "which lanes of one warp need as well"), (),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_a_verdict_tells_the_cause_in_known_words(what):
+    name, edits, told, untold = TOLD[what]
+    text = solution(name)
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    verdict = check(name, text)
+    said = f"{verdict.failed.message} {verdict.todo}"
+    assert all(words in said for words in told), verdict
+    assert not any(words in said for words in untold), verdict
+
+
+def test_a_mistake_is_told_with_the_answers_own_names():
+    ours = "for (int j = 0; j < n; j++) if (at >= 0 && at < n) y[j] = x[at];"
+    own = "for (int k = 0; k < n; k++) if (k < n) y[k] = x[k];"
+    assert _in_own_names("The guard does not look at at.", ours, own) == (
+        "The guard does not look at an edge."
+    )
+    assert _in_own_names("The guard does not look at n.", ours, own).endswith("at n.")
+    assert not _in_own_names("The loop over j leaves out its last turn.", ours, own)
+    assert not _in_own_names("The condition does not look at n.", ours, "y[0] = n;")
+
+
+def test_an_element_has_the_indices_of_its_declaration():
+    source = (
+        "#define T 16  // edge\n#define R 5\nconstexpr int P = 64 + 8;\n"
+        "__shared__ float s_K[T][T], s_Q[3][T][2]; __shared__ float s_X[T + 2 * R];\n"
+        "__shared__ __align__(16) half s_P[16][P]; __shared__ float s_Z[unknown(3)][2];\n"
+    )
+    for name, index, written in (
+        ("s_K", 128, "s_K[8][0]"),
+        ("s_K", 256, "s_K[256]"),  # there is none
+        ("s_Q", 37, "s_Q[1][2][1]"),
+        ("s_X", 20, "s_X[20]"),
+        ("s_P", 73, "s_P[1][1]"),
+        ("s_Z", 5, "s_Z[5]"),
+        ("dynamic", 3, "dynamic[3]"),
+    ):
+        assert named_element(name, index, source) == written
+    assert named_element("s_K", 128, source.replace("#define T 16", ""), ["-DT=32"]) == "s_K[4][0]"
+    assert declared_sizes("s_P", source) == (16, 72)
