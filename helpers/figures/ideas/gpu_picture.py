@@ -196,8 +196,8 @@ class _Picture:
         nanoseconds = 1e9 * self.facts.latency["DRAM"] / self.facts.clock
         return {
             "thread": "A thread runs the kernel for its own element. It keeps its numbers in "
-            "registers, which no other thread sees.",
-            "warp": f"{LANES} threads are a warp: they run the same instruction at the same time.",
+            "registers of its own.",
+            "warp": f"{LANES} threads are a warp: an instruction is issued once, for all.",
             "scheduler": f"A scheduler has up to {each} warps. In every cycle of the clock it "
             "takes one that is ready and issues its next instruction; the others wait.",
             "SM": f"{self.schedulers} schedulers make a streaming multiprocessor, SM. Its "
