@@ -7,7 +7,7 @@
 //   scaled_dot_product  grid (ceil(N / TILE), ceil(N / TILE)), block (TILE, TILE)
 //   softmax             grid ceil(N / BLOCK_SIZE),             block BLOCK_SIZE
 //   pv_multiply         grid (ceil(N / TILE), ceil(d / TILE)), block (TILE, TILE)
-// In the two products threadIdx.x runs along rows of the result and threadIdx.y along columns.
+// In the two products threadIdx.x counts rows of the result and threadIdx.y columns.
 
 #ifndef TILE
 #define TILE 16  // [8, 16, 32] threads along each edge of a block

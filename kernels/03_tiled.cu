@@ -7,7 +7,7 @@
 // Launch:
 //   scaled_dot_product  grid (ceil(N / TILE), ceil(N / TILE)), block (TILE, TILE)
 //   pv_multiply         grid (ceil(N / TILE), ceil(d / TILE)), block (TILE, TILE)
-// In both, threadIdx.x runs along rows of the result and threadIdx.y along columns.
+// In both, threadIdx.x counts rows of the result and threadIdx.y columns.
 
 #ifndef TILE
 #define TILE 16  // [8, 16, 32] threads along each edge of a block, elements along each of a tile

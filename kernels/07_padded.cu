@@ -8,7 +8,7 @@
 // Launch:
 //   scaled_dot_product  grid (ceil(N / (TILE * COARSE)), ceil(N / TILE)), block (TILE, TILE)
 //   pv_multiply         grid (ceil(d / (TILE * COARSE)), ceil(N / TILE)), block (TILE, TILE)
-// In both, threadIdx.x runs along columns of the result and threadIdx.y along rows.
+// In both, threadIdx.x counts columns of the result and threadIdx.y rows.
 
 #ifndef TILE
 #define TILE 16  // [8, 16, 32] threads along each edge of a block, elements along each of a tile

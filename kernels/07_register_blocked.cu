@@ -12,7 +12,7 @@
 //   scaled_dot_product  grid (ceil(N / (16 * PATCH)), ceil(N / (16 * PATCH))), block 256
 //   softmax             grid N,                                                block BLOCK_SIZE
 //   pv_multiply         grid (ceil(d / 64), ceil(N / (8 * PATCH))),            block 128
-// blockIdx.x runs along columns of the result and blockIdx.y along rows.
+// blockIdx.x counts columns of the result and blockIdx.y rows.
 
 #ifndef TILE
 #define TILE 32  // [16, 32] positions along the summed dimension in a tile

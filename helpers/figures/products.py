@@ -46,7 +46,7 @@ def run_product(
         raise ValueError(f"{names} are 1 or more, not {values}.")
     grid = cdiv(N, TILE), cdiv(N, TILE * (COARSE or 1))
     if file >= "06":
-        grid = grid[::-1]  # threadIdx.x runs along columns there
+        grid = grid[::-1]  # threadIdx.x counts columns there
     chosen = {name: sizes[name] for name in ("TILE", "COARSE") if name in sizes} | defines
     arrays, both = operands(N, d), {"N": N, "d": d}
     return launch(file, "scaled_dot_product", grid, (TILE, TILE), arrays, both, **chosen)
