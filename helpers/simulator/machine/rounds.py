@@ -286,10 +286,18 @@ def _run_together(S, R: list, loop: Foldable, n: int) -> bool:
     S.writes = T.writes
     for slot, value in enumerate(registers):
         if value is not R[slot]:
-            R[slot] = value[-1] if value.ndim > S.layout.ndim else value
+            last = value[-1] if value.ndim > S.layout.ndim else value
+            R[slot] = _where_active(S, last, R[slot])
     for slot, total in totals.items():
-        R[slot] = total
+        R[slot] = _where_active(S, total, R[slot])
     return True
+
+
+def _where_active(S, new: np.ndarray, old: np.ndarray | None) -> np.ndarray:
+    """A register after the rounds: lanes that have left the loop keep what they had."""
+    if S.mask is None or old is None:
+        return new
+    return np.where(S.mask, new, S.layout.lift(old)).astype(new.dtype)
 
 
 def _entangled(T, accesses: list, n: int) -> bool:

@@ -124,3 +124,18 @@ def test_what_never_ends_is_still_stopped(body):
     with pytest.raises(SimulatorError) as caught:
         run(kernel(body), 1000, x=np.zeros(1005, np.float32))
     assert caught.value.kind == "endless_loop"
+
+
+def test_lanes_that_do_not_go_round_keep_what_they_had():
+    """One thread sums, the others have left the loop; each stores its own sum."""
+    body = (
+        "float a = threadIdx.x;\n"
+        "for (int j = 0; threadIdx.x == 0 && j < n; j++) a += x[j];\n"
+        "y[threadIdx.x] = a;\n"
+    )
+    x = np.arange(205, dtype=np.float32)
+    y, together, _ = run(kernel(body), 200, threads=64, x=x)
+    assert together > 0
+    want = np.arange(64)
+    want[0] = x[:200].sum()
+    np.testing.assert_array_equal(y[:64], want)
