@@ -29,7 +29,7 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         hints=(
             "Write down which two elements thread 0 reads, and which the last thread that has a "
-            "difference. What would the thread behind it read?",
+            "difference. What would the thread after it read?",
             "Thread number i reads elements i and i + 1 and writes difference i. So i + 1 has to "
             "be an element, too: the guard of the sum of two vectors lets one thread too many in.",
         ),

@@ -265,7 +265,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 results={"Y": lambda X: np.convolve(X, np.ones(6))[:-5]},
             ),
             Misconception(
-                "The neighbours behind the stretch are the wrong ones: the first of them follows "
+                "The neighbours after the stretch are the wrong ones: the first of them follows "
                 "its last number at once.",
                 (
                     (

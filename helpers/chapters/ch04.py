@@ -79,7 +79,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "who has to know that there is no row left: one thread, or all of them?"
             ),
             (
-                "No barrier follows the chapter's second tree. What do all threads read behind it, "
+                "No barrier follows the chapter's second tree. What do all threads read after it, "
                 "and who is the next to write there, now that another row comes?"
             ),
         ),

@@ -110,7 +110,7 @@ def test_how_busy_the_pipes_are():
     tensor = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
     before, after = METRICS["flash_baseline"], METRICS["flash_swizzled"]
     assert before[pipe] > 90 and before[tensor] < 10
-    # "four cycles of ten, where they had been one of thirteen", "40 % of the time"
+    # "in four cycles of ten. Before, it was one of thirteen", "40 % of the time"
     assert after[tensor] == pytest.approx(40, abs=3) and before[tensor] == pytest.approx(7.7, abs=1)
 
 
