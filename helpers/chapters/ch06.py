@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..exercises.spec import Case, Exercise, Misconception
+from ..exercises.spec import Case, Exercise, Goal, Misconception
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, steps
 from ..problem.three_kernels import ThreeKernels
 from .shared import SECTORS, TILES, Arguments, covering, empty, keys, normal
@@ -20,14 +20,14 @@ RUNGS = (
 
 def _lists_and_values(case: Case) -> Arguments:
     N, M, d = case["N"], case["M"], case["d"]
-    chosen = np.random.default_rng(N).integers(0, N, (N, M), dtype=np.int32)
-    W, V = normal(N, M), normal(N, d, seed=1)
+    chosen = np.random.default_rng(N).integers(0, N, (M, N), dtype=np.int32)
+    W, V = normal(M, N), normal(N, d, seed=1)
     return {"W": W, "keys": chosen, "V": V, "O": empty(N, d), "N": N, "M": M, "d": d}
 
 
 def _gathered(W: np.ndarray, keys: np.ndarray, V: np.ndarray) -> np.ndarray:
     """O of sparse attention: of each query the sum of its keys' rows of V, weighted."""
-    return np.einsum("nm,nmd->nd", W, V[keys.astype(np.intp)])
+    return np.einsum("mn,mnd->nd", W, V[keys.astype(np.intp)])
 
 
 TRANSPOSE = Exercise(
@@ -82,8 +82,9 @@ TRANSPOSE = Exercise(
     ),
 )
 
-_W, _KEYS = "W[query * M + m + tx]", "keys[query * M + m + tx]"
-_ROW_OF_V = "V[s_keys[ty][k] * d + col]"
+_W, _KEYS = "W[(m + ty) * N + owner]", "keys[(m + ty) * N + owner]"
+_WEIGHT, _KEY = "s_W[k][ty]", "s_keys[k][ty]"
+_STORED = "s_W[ty][tx] =", "s_keys[ty][tx] ="
 
 GATHER = Exercise(
     name="06_gather",
@@ -95,9 +96,10 @@ GATHER = Exercise(
     hints=(
         "Two rows of $V$ may lie far apart. Within a row there are neighbours. Which of a thread's "
         "two numbers should choose the query, and which the column?",
-        "All threads of a query need the same list. Copy it `TILE` places at a time, with `tx` "
-        "along the list, and let them read it from shared memory. There `ty` says whose list it "
-        "is, and `k` the place.",
+        "All threads of a query need the same list. Copy `TILE` places of it at a time and let "
+        "them read these from shared memory. In memory the queries lie side by side, so `tx` has "
+        "to choose the query while you copy, and `ty` the place. While you add, it is `ty` that "
+        "chooses the query.",
     ),
     entry="sparse_output",
     cases=(
@@ -108,65 +110,77 @@ GATHER = Exercise(
     launch=covering(TILES, ("d", "TILE"), ("N", "TILE")),
     arguments=_lists_and_values,
     results={"O": _gathered},
-    goals=SECTORS,
+    goals=(
+        Goal(
+            "global_load_sectors",
+            "A sector costs too much in three ways here. Neighbouring lanes read far apart and use "
+            "a part of it; each thread loads again what one copy in shared memory would give to "
+            "the whole block; or it is loaded for a query, a place or a column that does not "
+            "exist.",
+        ),
+        SECTORS[1],
+    ),
     timed={"N": 4096, "M": 256, "d": 64},
     unlike={"TILE": 32},
     misconceptions=(
         Misconception(
             "A place in the list is taken for a row of V: the list says which row it is.",
-            results={"O": lambda W, V: W @ V[: W.shape[1]]},
+            results={"O": lambda W, V: W.T @ V[: len(W)]},
         ),
         Misconception(
             "The weights are those of another query than the list: both belong to the query whose "
             "element the thread computes.",
-            (("s_W[ty][k]", "s_W[tx][k]"),),
+            ((_WEIGHT, "s_W[k][tx]"),),
         ),
         Misconception(
             "The list is that of another query than the weights: both belong to the query whose "
             "element the thread computes.",
-            (("s_keys[ty][k]", "s_keys[tx][k]"),),
+            ((_KEY, "s_keys[k][tx]"),),
         ),
         Misconception(
             "List and weights are those of another query: `ty` says which query a thread works "
             "for, and `tx` is its column.",
-            (("s_W[ty][k]", "s_W[tx][k]"), ("s_keys[ty][k]", "s_keys[tx][k]")),
+            ((_WEIGHT, "s_W[k][tx]"), (_KEY, "s_keys[k][tx]")),
         ),
         Misconception(
             "The tile of weights is stored one way and read the other, with its two indices "
-            "exchanged: the query comes first in it, then the place in the list.",
-            (("s_W[ty][tx]", "s_W[tx][ty]"),),
+            "exchanged: the place in the list comes first in it, then the query.",
+            ((_STORED[0], "s_W[tx][ty] ="),),
         ),
         Misconception(
             "Both tiles are stored one way and read the other, with their two indices exchanged: "
-            "the query comes first in them, then the place in the list.",
-            (("s_W[ty][tx]", "s_W[tx][ty]"), ("s_keys[ty][tx]", "s_keys[tx][ty]")),
+            "the place in the list comes first in them, then the query.",
+            ((_STORED[0], "s_W[tx][ty] ="), (_STORED[1], "s_keys[tx][ty] =")),
+        ),
+        Misconception(
+            "Each thread copies from the list of the query that it computes for. Then `ty` chooses "
+            "the query and the place as well, so most of the lists never come.",
+            (("owner = blockIdx.y * TILE + tx", "owner = query"),),
+        ),
+        Misconception(
+            "The lists are read as if the places of a list lay side by side. Here the queries do.",
+            ((_W, "W[owner * M + m + ty]"), (_KEYS, "keys[owner * M + m + ty]")),
         ),
         Misconception(
             "The weights are left out: the rows are added up as they are.",
-            results={
-                "O": lambda W, keys, V: _gathered(np.ones_like(W), keys, V),
-            },
+            results={"O": lambda W, keys, V: _gathered(np.ones_like(W), keys, V)},
         ),
         Misconception(
             "The first places of each list are used again and again: the copy of list and weights "
             "has to move on with `m`.",
-            ((_W, "W[query * M + tx]"), (_KEYS, "keys[query * M + tx]")),
+            ((_W, "W[ty * N + owner]"), (_KEYS, "keys[ty * N + owner]")),
         ),
         Misconception(
             "The weights stay at the first places while the list moves on: both move with `m`.",
-            ((_W, "W[query * M + tx]"),),
-        ),
-        Misconception(
-            "Places past the end of a list count, too: their weight has to be 0.",
-            ((f"{_W} : 0.0f", f"{_W} : 1.0f"),),
+            ((_W, "W[ty * N + owner]"),),
         ),
         Misconception(
             "Every place brings the query's own row of V: the list says which row it is.",
-            results={"O": lambda W, V: W.sum(axis=1, keepdims=True) * V},
+            results={"O": lambda W, V: W.sum(axis=0)[:, None] * V},
         ),
         Misconception(
-            "`tx` stands for the query in one line and for the place in its list in another. While "
-            "the lists are copied, `ty` has to say whose list it is.",
+            "`tx` stands for the query while the sums are made, but the sums take the list of "
+            "query `ty`.",
             (
                 ("query = blockIdx.y * TILE + ty", "query = blockIdx.y * TILE + tx"),
                 ("col = blockIdx.x * TILE + tx", "col = blockIdx.x * TILE + ty"),
@@ -178,14 +192,16 @@ GATHER = Exercise(
         ),
         Misconception(
             "Rows of V are taken to be as long as a list: they have d elements.",
-            ((_ROW_OF_V, "V[s_keys[ty][k] * M + col]"),),
+            (("s_keys[k][ty] * d", "s_keys[k][ty] * M"),),
         ),
     ),
     explanation=(
         "The list decides which rows of $V$ are read, and nobody can make those neighbours. But a "
         "row has neighbours in itself: with `tx` along the columns, 16 lanes read two whole "
-        "sectors. The lists come in whole sectors too, if `tx` runs along them while they are "
-        "copied. Read one by one, all lanes of a query would fetch a sector to use 4 bytes of it."
+        "sectors. The lists come in whole sectors too, if `tx` runs along the queries while they "
+        "are copied. So a thread carries for another query than it computes for, as it carried "
+        "another element of $K$. Read one by one, all lanes of a query would fetch a sector to use "
+        "4 bytes of it."
     ),
 )
 

@@ -59,16 +59,31 @@ def test_a_thirteenth_of_what_mma_sync_reaches():
 
 
 def test_the_banks_explain_the_baseline():
-    """Wavefronts of a small simulated run, one a cycle on each multiprocessor, against TFLOPS."""
-    bounds = {}
+    """Wavefronts of small simulated runs, one a cycle on each multiprocessor, against TFLOPS.
+
+    What two runs tell of 4,096 tokens is what Nsight Compute has counted there, for 64 heads.
+    """
+    reached = {}
     for rung in (FLASH_BASELINE, FLASH_SWIZZLED):
-        _, (report,) = rung.simulate(*make_inputs(1, 1, 128, 128))
-        waves = sum(report.counters[f"shared_{k}_wavefronts"] for k in ("load", "store"))
+        one, two = (
+            sum(rung.simulate(*make_inputs(1, 1, tokens, 128))[1][0].counters[
+                f"shared_{kind}_wavefronts"] for kind in ("load", "store"))
+            for tokens in (64, 128)
+        )  # fmt: skip
+        pair = two / 2 - one
+        waves = 64**2 * pair + 64 * (one - pair)
         m = METRICS[rung.name]
+        recorded = sum(
+            m[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum"] for kind in ("ld", "st")
+        )
+        assert 64 * waves == pytest.approx(recorded, rel=2e-3)
         cycles = m["launch__sm_count"] * m["gpc__cycles_elapsed.avg.per_second"]
-        bounds[rung.name] = cycles * flops(1, 1, 128, 128) / waves / 1e12
-    assert 0.85 < RATES["baseline"] / bounds["flash_baseline"] < 1
-    assert RATES["swizzled"] / bounds["flash_swizzled"] < 0.75
+        bound = cycles * flops(1, 1, 4096, 128) / waves / 1e12
+        reached[rung.name] = RATES[rung.name.removeprefix("flash_")] / bound
+    assert "The measured speed is 88 % of that." in prose("08_flash_attention")
+    assert reached["flash_baseline"] == pytest.approx(0.88, abs=0.005)
+    assert "Before, the kernel ran near it. Now it is far below" in prose("09_swizzling")
+    assert reached["flash_swizzled"] < 0.6
 
 
 def test_what_limits_the_flash_kernels():
@@ -76,11 +91,11 @@ def test_what_limits_the_flash_kernels():
     before, after = ({part: int(share[:-1]) for part, _, share in parts(f"flash_{name}").rows}
                      for name in ("baseline", "swizzled"))  # fmt: skip
     text = prose("08_flash_attention")
-    assert "for 80 % of the time at the highest clock, for 89 % at the clock" in text
+    assert "for 80 % of the time at the highest clock, for 88 % at the clock" in text
     assert before["shared memory"] == pytest.approx(80, abs=1)
     kept = METRICS["flash_baseline"]["gpc__cycles_elapsed.avg.per_second"]
     at_that_clock = before["shared memory"] * gpu("H200").clock / kept
-    assert at_that_clock == pytest.approx(89, abs=1)
+    assert at_that_clock == pytest.approx(88, abs=1)
     shares = [after[part] for part in ("shared memory", "tensor cores", "L2")]
     assert shares == pytest.approx([53, 39, 24], abs=1)
     text = prose("09_swizzling")
@@ -98,9 +113,18 @@ def test_what_warps_wait_for():
     assert round(sum(stalls(METRICS["flash_baseline"]).values())) == 27
     assert round(sum(stalls(METRICS["FlashAttention-2"]).values())) == 3
     after = prose("09_swizzling")
-    assert "from 24 cycles an instruction to 1" in after
-    assert round(stalls(METRICS["flash_baseline"])["short_scoreboard"]) == 24
-    assert round(stalls(METRICS["flash_swizzled"])["short_scoreboard"]) == 1
+    assert "was 88.6 % of 27.3 cycles an instruction, and is 22.7 % of 4.53." in after
+    assert "from 24 cycles to 1" in after
+    for name, share, cycles, waited in (
+        ("flash_baseline", 0.886, 27.3, 24),
+        ("flash_swizzled", 0.227, 4.53, 1),
+    ):
+        assert shares(name)["short_scoreboard"] == pytest.approx(share, abs=0.0005)
+        assert sum(stalls(METRICS[name]).values()) == pytest.approx(cycles, abs=0.005)
+        assert round(stalls(METRICS[name])["short_scoreboard"]) == waited
+    reference = stalls(METRICS["FlashAttention-2"])
+    assert "Here it waits for the two less than half a cycle an instruction." in after
+    assert reference["short_scoreboard"] + reference["long_scoreboard"] < 0.5
     largest = max(shares("flash_swizzled"), key=shares("flash_swizzled").get)
     assert largest == "long_scoreboard" and "the largest is **long scoreboard**" in after
 
@@ -117,7 +141,15 @@ def test_how_busy_the_pipes_are():
 def test_no_more_instructions_over_many_tiles():
     name = "smsp__inst_executed.sum"
     ratio = METRICS["flash_swizzled"][name] / METRICS["flash_baseline"][name]
-    assert ratio == pytest.approx(1, abs=0.02)
+    assert "even executes 0.2 % fewer" in prose("09_swizzling")
+    assert 1 - ratio == pytest.approx(0.002, abs=0.0005)
+
+
+def test_what_the_number_of_multiprocessors_alone_would_give():
+    text = prose("08_flash_attention")
+    assert "There it gave 33.28 TFLOPS" in text and "82 multiprocessors, the H200 has 132" in text
+    assert "33 TFLOPS would be 54 here, and 48 were measured" in text
+    assert round(33.28 * 132 / 82) == 54 and round(RATES["baseline"]) == 48
 
 
 def test_the_padded_tiles_would_take_51_kilobytes():

@@ -6,7 +6,7 @@ from exercise_answers import Wrong
 from mutants.targets import COALESCED, products
 
 _BARRIER = "    __syncthreads();  // the tile is whole before any thread reads what others copied\n"
-_WEIGHT, _KEY = "s_W[ty][k]", "s_keys[ty][k]"
+_WEIGHT = "s_W[k][ty]"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "06_transpose": (
@@ -81,50 +81,42 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "06_gather": (
         Wrong(
-            "threads keep their roles",
-            (
-                ("query = blockIdx.y * TILE + ty", "query = blockIdx.y * TILE + tx"),
-                ("col = blockIdx.x * TILE + tx", "col = blockIdx.x * TILE + ty"),
-                ("query < N && m + tx < M", "query < N && m + ty < M"),
-                ("s_W[ty][tx] =", "s_W[tx][ty] ="),
-                (" W[query * M + m + tx]", " W[query * M + m + ty]"),
-                ("s_keys[ty][tx] =", "s_keys[tx][ty] ="),
-                ("keys[query * M + m + tx]", "keys[query * M + m + ty]"),
-                (_WEIGHT, "s_W[tx][k]"),
-                (_KEY, "s_keys[tx][k]"),
-            ),
-            "goal",
-            ("global load sectors", "Let tx run along rows"),
-        ),
-        Wrong(
             "lists straight from global memory",
             (
                 (
-                    "if (col < d) sum += s_W[ty][k] * V[s_keys[ty][k] * d + col];",
-                    "if (query < N && col < d && m + k < M)\n"
-                    "sum += W[query * M + m + k] * V[keys[query * M + m + k] * d + col];",
+                    "sum += s_W[k][ty] * V[s_keys[k][ty] * d + col];",
+                    "sum += W[(m + k) * N + query] * V[keys[(m + k) * N + query] * d + col];",
                 ),
             ),
             "goal",
-            ("global load sectors",),
+            ("global load sectors", "one copy in shared memory"),
         ),
         Wrong(
-            "the place for the row",
-            ((_KEY, "(m + k < M ? m + k : 0)"),),
+            "V is loaded past the end of a list",
+            ((" && m + k < M && col < d", " && col < d"),),
+            "goal",
+            ("global load sectors", "a place or a column that does not exist"),
+        ),
+        Wrong(
+            "each copies its own query's list",
+            (("owner = blockIdx.y * TILE + tx", "owner = query"),),
             "right",
-            ("A place in the list is taken for a row of V",),
+            ("chooses the query and the place as well",),
         ),
         Wrong(
             "another query's weights",
-            ((_WEIGHT, "s_W[tx][k]"),),
+            ((_WEIGHT, "s_W[k][tx]"),),
             "right",
             ("The weights are those of another query",),
         ),
         Wrong(
-            "another query's list and weights",
-            ((_WEIGHT, "s_W[tx][k]"), (_KEY, "s_keys[tx][k]")),
+            "lists of M places in a row",
+            (
+                ("W[(m + ty) * N + owner]", "W[owner * M + m + ty]"),
+                ("keys[(m + ty) * N + owner]", "keys[owner * M + m + ty]"),
+            ),
             "right",
-            ("List and weights are those of another query",),
+            ("Here the queries do",),
         ),
         Wrong(
             "weights stored turned",
@@ -134,13 +126,13 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
         Wrong(
             "no weights",
-            ((f"{_WEIGHT} * V", "(m + k < M) * V"),),
+            ((f"{_WEIGHT} * V", "V"),),
             "right",
             ("The weights are left out",),
         ),
         Wrong(
             "lists past their end",
-            (("query < N && m + tx < M", "query < N"),),
+            (("owner < N && m + ty < M", "owner < N"),),
             "right",
             ("out-of-bounds", "W["),
         ),

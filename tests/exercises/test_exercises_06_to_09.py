@@ -20,8 +20,8 @@ RIGHT = [
         (
             ("s_W[ty][tx]", "s_W[tx][ty]"),
             ("s_keys[ty][tx]", "s_keys[tx][ty]"),
-            ("s_W[ty][k]", "s_W[k][ty]"),
-            ("s_keys[ty][k]", "s_keys[k][ty]"),
+            ("s_W[k][ty]", "s_W[ty][k]"),
+            ("s_keys[k][ty]", "s_keys[ty][k]"),
         ),
     ),
     ("07_float2", "a pitch for loads that are joined", (("pitch = 18;", "pitch = 20;"),)),
