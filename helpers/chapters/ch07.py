@@ -2,7 +2,9 @@
 
 import re
 
-from ..exercises.spec import Case, Exercise, Goal, Misconception
+import numpy as np
+
+from ..exercises.spec import Case, Exercise, Goal, Misconception, PlaceMap
 from ..problem.attention import cdiv
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps
 from ..problem.three_kernels import KernelOfRung, ThreeKernels
@@ -83,7 +85,13 @@ FLOAT2 = Exercise(
     arguments=_q_and_k,
     results={"S": scores},
     goals=(
-        LOADS,
+        Goal(
+            "shared_load_bank_conflicts",
+            "Lanes that go together read different words of the same bank, and wait for each "
+            "other. How many float2 has a row at this pitch, and which rows begin in the same "
+            "bank of 8 bytes?",
+            at_most=0,
+        ),
         Goal(
             "shared_load_instructions",
             "Two floats that lie side by side are one load of 8 bytes, if they begin at a "
@@ -118,6 +126,22 @@ FLOAT2 = Exercise(
             "Rows are stored with one pitch and read with another.",
             ((_Q_LOAD, "s_Q[ty * 16 + k]"), (_K_LOAD, "s_K[tx * 16 + k]")),
         ),
+        *(
+            Misconception(
+                f"16 rows of {pitch} words do not fit into a tile: a row has room for 20.",
+                (("pitch = 18;", f"pitch = {pitch};"),),
+            )
+            for pitch in (22, 24, 26, 32, 34)
+        ),
+        Misconception(
+            "Only half of the tile's positions are summed: `k` counts floats, not pairs.",
+            (("k < 16; k += 2", "k < 8; k += 2"),),
+        ),
+        Misconception(
+            "Every position but the first and the last of a turn counts twice: two floats are read "
+            "at a time, so `k` moves on by two.",
+            (("k < 16; k += 2", "k < 15; k += 1"),),
+        ),
         Misconception(
             "The position is halved, as if it counted pairs: `k` counts floats, and so does an "
             "index of the tile.",
@@ -125,6 +149,16 @@ FLOAT2 = Exercise(
                 (_Q_LOAD, "s_Q[ty * pitch + k / 4 * 2]"),
                 (_K_LOAD, "s_K[tx * pitch + k / 4 * 2]"),
             ),
+        ),
+    ),
+    signs=(
+        (
+            r"float2\s*\*\s*(?:\)\s*s_[QK]|>\s*\(\s*s_[QK]\s*\))\s*\)*\s*[+\[](?![^;]*/\s*2)",
+            "An index behind a pointer to float2 counts pairs, and `ty * pitch + k` counts floats.",
+        ),
+        (
+            r"float2\s*\*\s*(\w+)\s*=[^;]*;(?:(?!\bfloat2\s*\*)[\s\S])*?\b\1\s*\[\s*k\s*\]",
+            "An index behind a pointer to float2 counts pairs, and `k` counts floats.",
         ),
     ),
     explanation=(
@@ -158,7 +192,18 @@ TRANSPOSE = Exercise(
     launch=covering((16, 32), ("d", 16), ("N", 32)),
     arguments=keys,
     results={"KT": lambda K: K.T},
-    goals=(LOADS, STORES, NO_ROOM, *SECTORS),
+    goals=(
+        Goal(
+            "shared_load_bank_conflicts",
+            "Two rows fill the 32 banks, so rows 0, 2, 4 ... 30 begin in the same bank: does the "
+            "map permute each of these 16 in another way? So do rows 1, 3, 5 ... 31.",
+            at_most=0,
+        ),
+        STORES,
+        NO_ROOM,
+        *SECTORS,
+    ),
+    place=PlaceMap("place", "column", 32, 16, 16, 1, {"s_K": (0,)}),
     timed={"N": 16384, "d": 1024},
     misconceptions=(
         Misconception(
@@ -266,6 +311,25 @@ GRADIENT = Exercise(
         Misconception(
             "Only one row of the patch gets its products: there are four.",
             tuple((one, "") for one in _SUMS[1:]),
+        ),
+        Misconception(
+            "Both loads come from the tile of P: the columns of dV belong to dO.",
+            ((_DO_LOAD, "s_P[k][4 * tx]"),),
+        ),
+        Misconception(
+            "Each position replaces the sums: its products have to be added.",
+            results={
+                "dV": lambda P, dO: (
+                    np.outer(P[-1], dO[-1]) if len(P) % 16 == 0 else np.zeros_like(dO)
+                )
+            },
+        ),
+        *(
+            Misconception(
+                f"One row of the patch gets no products, the one of sum[{r}]: there are four.",
+                ((one, ""),),
+            )
+            for r, one in enumerate(_SUMS)
         ),
         Misconception(
             "Both loads come from the tile of dO: one factor belongs to P.",

@@ -23,13 +23,14 @@ def _attention(case: Case) -> Arguments:
 
 
 def _parts(case: Case) -> Arguments:
-    """What blocks leave that have some of 40 keys each, as many as come; the last one has none."""
+    """What blocks leave of 40 keys, some each; the last of three has some as well, of five none."""
     n, d, parts = case["n"], case["HEAD_DIM"], case["parts"]
     S = 3.0 * normal(n, 40, seed=1) + np.linspace(-100, 100, n, dtype=np.float32)[:, None]
     V = normal(40, d, seed=2)
     S[:, 25:] += 4.0  # the later a key, the larger its score: maxima grow from part to part
     M, L, A = np.full((parts, n), -np.inf), np.zeros((parts, n)), np.zeros((parts, n, d))
-    for part, keys in enumerate(np.split(np.arange(40), range(7, 7 * parts - 7, 7))):
+    with_keys = parts if parts == 3 else parts - 1
+    for part, keys in enumerate(np.split(np.arange(40), range(7, 7 * with_keys, 7))):
         M[part] = S[:, keys].max(axis=1, initial=-np.inf)
         weights = np.exp(S[:, keys] - M[part][:, None])
         L[part], A[part] = weights.sum(axis=1), weights @ V[keys]

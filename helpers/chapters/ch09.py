@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..exercises.spec import Case, Exercise, Goal, Misconception
+from ..exercises.spec import Case, Exercise, Goal, Misconception, PlaceMap
 from ..problem.flash import FLASH_SWIZZLED
 from .shared import NO_ROOM, Arguments, covering, empty, normal, scores
 
@@ -70,6 +70,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         keeps=("return HEAD_DIM * row + 8 * where;",),
+        place=PlaceMap("place", "chunk", 16, 4, 32, 8, {"s_Q": (0,), "s_K": (0,)}),
         misconceptions=(
             Misconception(
                 _LEAVES + "A row has 4 chunks, so only two bits of a chunk's number may change.",
@@ -110,6 +111,17 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "A place is counted in chunks here: the line below makes elements of it.",
                 ((_NARROW, "where = 8 * (chunk ^ (row / 2 % 4));"),),
+            ),
+            Misconception(
+                "Only the first of two chunks goes through the map: the upper lanes want another "
+                "chunk, and its number belongs into the call.",
+                tuple(
+                    (
+                        f"{tile} + place(lane % 16, 2 * k + lane / 16)",
+                        f"{tile} + place(lane % 16, 2 * k) + 8 * (lane / 16)",
+                    )
+                    for tile in ("s_Q", "s_K")
+                ),
             ),
             Misconception(
                 "All chunks of a row share one place: where a chunk lies does not depend on its "
@@ -155,6 +167,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ),
         keeps=("return HEAD_DIM * row + 8 * where;",),
+        place=PlaceMap("place", "chunk", 64, 10, 80, 8, {"s_tiles": (0, 16 * 80)}),
         timed={"m": 1 << 20},
         misconceptions=(
             Misconception(
@@ -217,6 +230,10 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "Elements are taken for pairs, in the chunk's place and in the lane's offset.",
                 (("place(row, j) / 2 + lane % 4", "place(row, j) + 2 * (lane % 4)"),),
+            ),
+            Misconception(
+                "Both halves of O are written to rows 0 to 7: the lower half has rows 8 further.",
+                (("place(row, j) / 2 + lane % 4", "place(lane / 4, j) / 2 + lane % 4"),),
             ),
             Misconception(
                 "Row and chunk are exchanged in the call of the map.",

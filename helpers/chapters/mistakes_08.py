@@ -67,6 +67,19 @@ def relative(M: np.ndarray) -> np.ndarray:
     return np.exp(M - M.max(axis=0))
 
 
+def _rising(M: np.ndarray, L: np.ndarray, A: np.ndarray, alone: bool = False) -> np.ndarray:
+    """O of the parts that raise the maximum; or of the last of them, and those below it."""
+    row_max, row_sum, out = M[0], L[0], A[0]
+    for m, l, a in zip(M[1:], L[1:], A[1:], strict=True):  # noqa: E741
+        top = np.maximum(row_max, m)
+        old, new = np.exp(row_max - top), np.exp(m - top)
+        above = m > row_max
+        old, new = (np.where(above, 0, 1), new) if alone else (old, np.where(above, 1, 0))
+        row_sum, out = old * row_sum + new * l, old[:, None] * out + new[:, None] * a
+        row_max = top
+    return out / row_sum[:, None]
+
+
 def _shares(L: np.ndarray) -> np.ndarray:
     """1 / L, and 0 where a part has no key."""
     return np.divide(1, L, out=np.zeros_like(L), where=L > 0)
@@ -291,7 +304,8 @@ PARTS = (
         (("before * out", "out"),),
     ),
     Misconception(
-        "The two factors are exchanged: each side got the one of the other.",
+        "The two factors are exchanged: each side has to shrink by its own maximum minus the "
+        "common one.",
         (
             ("before * row_sum + now * l", "now * row_sum + before * l"),
             ("before * out + now * a", "now * out + before * a"),
@@ -316,6 +330,33 @@ PARTS = (
         (("now = expf(m - new_max)", "now = 1.0f"),),
     ),
     Misconception(
+        "The last part is left out: it may have keys, like the others.",
+        (("part < parts;", "part < parts - 1;"),),
+    ),
+    Misconception(
+        "The first part is left out: parts are numbered from 0.",
+        (("int part = 0;", "int part = 1;"),),
+    ),
+    Misconception(
+        "A part whose maximum is smaller than the one so far is left out: its sums count as well, "
+        "once they have shrunk.",
+        results={"O": lambda M, L, A: _rising(M, L, A)},
+    ),
+    Misconception(
+        "A part whose maximum is the largest so far replaces what was there: the old sums count as "
+        "well, once they have shrunk.",
+        results={"O": lambda M, L, A: _rising(M, L, A, alone=True)},
+    ),
+    Misconception(
+        "The old sums are used up but not kept: each part replaces them.",
+        (("before * row_sum + now * l", "now * l"), ("before * out + now * a", "now * a")),
+    ),
+    Misconception(
+        "The parts of a row are read as if each had its number alone: a part holds all n rows, one "
+        "after the other.",
+        (("M[part * n + row]", "M[row * parts + part]"),),
+    ),
+    Misconception(
         "The maximum of the parts so far is never kept: the next part is compared with "
         "minus infinity.",
         (("        row_max = new_max;\n", ""),),
@@ -336,8 +377,8 @@ PARTS = (
 
 TRANSPOSED = (
     _gradient_if(
-        "The four quarters of P^T are in the wrong order: each was transposed, but a "
-        "transpose exchanges the two off the diagonal as well.",
+        "The two quarters off the diagonal are in each other's place: they have to be exchanged "
+        "once, by the registers or by the lanes' addresses. Never, or twice, is wrong.",
         order=(0, 1, 2, 3),
     ),
     *(_ordered(order) for order in permutations(range(4)) if order[:1] != (0,)),
@@ -390,6 +431,14 @@ TRANSPOSED = (
     _gradient_if(
         "In each pair the lower half of G came before the upper half.",
         pairs=(1, 0, 3, 2),
+    ),
+    Misconception(
+        "Only the last 16 queries are in the sums: they begin at 0 again in every turn.",
+        results={"D": lambda P, G: P[(len(P) - 1) // 16 * 16 :].T @ G[(len(P) - 1) // 16 * 16 :]},
+    ),
+    Misconception(
+        "Only the first 16 queries are in the sums: the tiles have to move on with `query`.",
+        results={"D": lambda P, G: P[:16].T @ G[:16]},
     ),
     Misconception(
         "One product is missing: half of the columns are never added up.",

@@ -25,6 +25,7 @@ from .answer import (
     refuse_includes,
     refuse_signature,
 )
+from .clues.meeting_lanes import why_missed
 from .diagnosis import unfilled
 from .explaining import of_a_race, of_a_result, of_an_error
 from .goals import OTHER_WAYS, busiest, met, missed
@@ -285,7 +286,11 @@ class _Check:
                 if sentence := missed(exercise, goal, case, report):
                     if case is not seen[0]:
                         sentence = f"With {in_words(case)}: {sentence}"
-                    self.fails(sentence, busiest(goal, report))
+                    clue = None
+                    with contextlib.suppress(Exception):  # an answer may be anything
+                        clue = why_missed(exercise, goal, self.text, case, report)
+                    lines = clue.lines if clue else busiest(goal, report)
+                    self.fails(sentence, lines, clue.said if clue else "")
         code = "".join(mask(self.text).split())
         for text in exercise.keeps:
             if "".join(text.split()) not in code:

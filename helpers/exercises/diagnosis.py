@@ -23,6 +23,7 @@ from .trial import given
 _MOST = 2  # mistakes that are told as alternatives
 _WORK = 3000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 4, 12  # kernels that are tried, at least and at most
+_MOST_LINES = 4  # that are marked in place of right ones
 _AT_ONCE = 4  # kernels that are compiled side by side
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -73,7 +74,15 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
         alike = all(np.isnan(a).all() for one in seen if not one.right for a in one.arrays.values())
         if shown and (alike or any(_contradicts(said, shown[0][0]) for said, _ in found)):
             found = shown
+    found = [(said, _not_right(exercise, text, at)) for said, at in found]
     return _told(found) or _one_for_each(exercise, seen)
+
+
+def _not_right(exercise: Exercise, text: str, lines: list[int]) -> list[int]:
+    """Lines without those that are as they should be; where all are, what else differs."""
+    differ = set(_new_lines(exercise.solution, text))
+    differ = {n for n in differ if _rows(text)[n - 1]}
+    return sorted(differ & set(lines)) or sorted(differ)[:_MOST_LINES] or lines
 
 
 def _contradicts(named: str, shown: str) -> bool:

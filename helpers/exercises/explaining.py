@@ -18,6 +18,7 @@ from ..panels.error_panels import panel_of
 from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
+from .clues.certain import certain
 from .comparing import Behaviour, behaviour
 from .diagnosis import Diagnosis, all_seen, at_fault, derived, named, stores_by_adding
 from .slips import Clue, slips, slips_of_text
@@ -95,6 +96,8 @@ def of_a_result(
         fact = f" A clue: {without_advice(finding)}"
     if found := _tried(named, exercise, text, seen):
         return Reason(message + fact, found.lines or own, found.said)
+    if found := _tried(certain, exercise, text, case, kernel):
+        return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
     # A race between two lines tells the cause itself
@@ -109,10 +112,10 @@ def of_a_result(
     return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
 
 
-def _tried(look, exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+def _tried(look, exercise: Exercise, text: str, *seen) -> Diagnosis | None:
     """A diagnosis; none where looking for one fails, since an answer may be anything."""
     try:
-        return look(exercise, text, seen)
+        return look(exercise, text, *seen)
     except Exception:
         return None
 
@@ -156,7 +159,9 @@ def of_an_error(
         todo.append("A check runs on the simulator, even where there is a GPU.")
     elif case is not None and error.kind != "compile" and not clues:
         seen = all_seen(exercise, text, behaviour(exercise, text, case))
-        mistake = _tried(named, exercise, text, seen) or _tried(derived, exercise, text, seen)
+        mistake = _tried(named, exercise, text, seen)
+        mistake = mistake or _tried(certain, exercise, text, case)
+        mistake = mistake or _tried(derived, exercise, text, seen)
         if mistake is not None:
             lines += mistake.lines
             todo.append(mistake.said)

@@ -90,6 +90,28 @@ class Misconception:
         return solution
 
 
+@dataclass(frozen=True)
+class PlaceMap:
+    """A function of an exercise, `place(row, column)`, that says where a tile keeps a column.
+
+    Attributes:
+        name: of the function.
+        column: what a column is called: chunk, or element.
+        rows, columns: of the tile.
+        row: how far apart rows begin, in elements of the shared array.
+        each: how far apart the places in a row are.
+        tiles: where tiles with this map begin, by the name of the shared array.
+    """
+
+    name: str
+    column: str
+    rows: int
+    columns: int
+    row: int
+    each: int
+    tiles: Mapping[str, tuple[int, ...]]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Exercise:
     """A kernel with gaps, and how an answer is checked.
@@ -119,6 +141,8 @@ class Exercise:
         misconceptions: known ways to be wrong, the likelier first; a wrong result is compared with
             what each of them gives.
         explanation: why the solution works; shown with the solution, never before.
+        place: the map of its tiles, if it is about one.
+        signs: (pattern, sentence) pairs: what a wrong answer shows in its text, if it matches.
     """
 
     name: str
@@ -138,6 +162,8 @@ class Exercise:
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     misconceptions: tuple[Misconception, ...] = ()
     explanation: str = ""
+    place: PlaceMap | None = None
+    signs: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         """Its name and title: hints, misconceptions and the explanation tell the answer."""

@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "quarters as they come",
             (("r_A[1] = r_P[2]", "r_A[1] = r_P[1]"), ("r_A[2] = r_P[1]", "r_A[2] = r_P[2]")),
             "right",
-            ("exchanges the two off the diagonal",),
+            ("have to be exchanged once",),
         ),
         Wrong(
             "P without .trans",

@@ -109,4 +109,104 @@ def test_a_conflict_is_marked_where_it_is():
     """The line of the goal's message is the one that a student has to change."""
     text = exercise("07_transpose").solution.replace("(row / 2)", "0")
     verdict = check("07_transpose", text)
-    assert "= s_K[place(lane, warp)];" in text.split("\n")[verdict.line - 1]
+    marked = [text.split("\n")[n - 1].strip() for n in verdict.lines]
+    assert marked[0].startswith("word = ") and "= s_K[place(lane, warp)];" in marked[1]
+    assert "16 lanes of a warp read column 0 of rows 0, 2, 4 ... 30 at once" in verdict.todo
+
+
+# (exercise, edits of the solution, words of the cause, and a text on each line that is marked)
+SEEN = [
+    pytest.param(name, edits, words, lines, id=f"{name}-{what}")
+    for name, what, edits, words, lines in (
+        (
+            "07_transpose",
+            "a place shared",
+            (("(col ^ (row / 2))", "(col + row) % 15"),),
+            "Two columns of a row share a place: 0 and 15 of row 0 both go to place 0",
+            ("% 15",),
+        ),
+        (
+            "07_transpose",
+            "padding",
+            (("16 * row + (col ^ (row / 2))", "17 * row + col"),),
+            "Rows begin 17 apart here",
+            ("17 * row", "s_K[place(ty, tx)]"),
+        ),
+        (
+            "07_transpose",
+            "exchanged in one call",
+            (("place(lane, warp)", "place(warp, lane)"),),
+            "row and column are exchanged where the map is called",
+            ("place(warp, lane)",),
+        ),
+        (
+            "09_narrow",
+            "a negative remainder",
+            (("chunk ^ (row / 2 % 4)", "(chunk - row / 2) % 4"),),
+            "goes to place -1, and a row has places 0 to 3. The remainder of a negative number",
+            ("(chunk - row / 2)",),
+        ),
+        (
+            "09_narrow",
+            "the map in the loads alone",
+            (
+                ("where = chunk ^ (row / 2 % 4)", "where = chunk"),
+                ("s_Q + place(lane % 16, 2 * k + lane / 16)",
+                 "s_Q + place(lane % 16, 2 * k + lane / 16 ^ lane / 2 % 4)"),
+            ),
+            "What stores a tile and what reads it have to use the same map",
+            ("lane / 2 % 4",),
+        ),
+        (
+            "09_repair",
+            "out of the tile of O",
+            (("place(row, j) / 2 + lane", "40 * row + place(row, j) / 2 + lane"),),
+            "writes row 2 of its tile, and row 1 belongs there",
+            ("s_pairs[pair] =",),
+        ),
+        (
+            "09_repair",
+            "a rotation that wraps",
+            (("chunk ^ (row / 4 % 2)", "(chunk + row % 8) % 10"),),
+            "at places 4 and 0 of them, which are in the same bank",
+            ("% 10", "ldmatrix_x4_trans"),
+        ),
+        (
+            "06_transpose",
+            "down a column of K",
+            (("KT[row * N + col] = *element", "KT[row * N + col] = K[col * d + row]"),),
+            "32 lanes of a warp load K[0], K[32]",
+            ("row = first_col", "col = first_row", "K[col * d + row]"),
+        ),
+        (
+            "07_float2",
+            "a pointer to pairs",
+            (("*(const float2*)&s_K[tx * pitch + k]", "((const float2*)s_K)[tx * pitch + k]"),),
+            "counts pairs, and `ty * pitch + k` counts floats",
+            ("(const float2*)s_K)",),
+        ),
+        (
+            "08_parts",
+            "a factor that is not used",
+            (("now * l", "l"), ("now * a", "a")),
+            "The new part was not brought to the common maximum",
+            ("row_sum + l;", "out + a;"),
+        ),
+        (
+            "08_parts",
+            "without the last part",
+            (("part < parts;", "part < parts - 1;"),),
+            "The last part is left out",
+            ("parts - 1",),
+        ),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "edits", "words", "lines"), SEEN)
+def test_the_cause_is_seen_in_the_run(name, edits, words, lines):
+    text = Wrong("", edits, "", ()).text(name)
+    verdict = check(name, text)
+    assert words in f"{verdict.failed.message} {verdict.todo}", verdict
+    marked = [text.split("\n")[n - 1] for n in verdict.lines]
+    assert [all(part in row for part, row in zip(lines, marked, strict=True))] == [True], verdict

@@ -126,7 +126,7 @@ DERIVED = [
     ("03_window", "k = 0; k <= 2", "k = 1; k <= 2", "leaves out its first turn"),
     ("04_moments", "s_sum[tid] += s_sum", "s_sum[tid] = s_sum", "what it held before is lost"),
     ("05_both_ways", "row < N && col < N) S[", "row < N && col < N - 1) S[", "leaves out the last"),
-    ("07_gradient", "add_multiple(sum[1], p.y, o);", "", "A step is missing"),
+    ("07_gradient", "add_multiple(sum[1], p.y, o);", "", "gets no products"),
     ("08_transposed", "lane / 4 + 8", "lane % 4 + 8", "Division and remainder"),
     ("09_narrow", "row / 2 % 4", "row / 2 % 2", ""),  # right, and only slower
 ]

@@ -1,0 +1,169 @@
+"""Maps of a tile: whether an answer's map is one to one, and whether all lines go through it.
+
+The answer's own function is asked for every place. So what is said of it is true by construction.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...kernels.kernel import Kernel
+from ...kernels.launches import Launch
+from ...problem.problem import Problem
+from ...simulator.compile.source_text import line_of, mask
+from ..answer import kernel_of, kernel_of_solution
+from ..spec import Case, Exercise, PlaceMap
+from ..trial import simulate
+
+_ASK = """
+extern "C" __global__ void ask_for_places(int* found) {{
+    found[blockIdx.x * {columns} + threadIdx.x] = {name}(blockIdx.x, threadIdx.x);
+}}
+"""
+_ENTRY = "ask_for_places"
+Told = tuple[str, list[int]]
+
+
+@functools.lru_cache(maxsize=8)
+def places(exercise: Exercise, text: str, case: tuple) -> np.ndarray | None:
+    """int (rows, columns): where a text's map keeps each column, counted from its row's start.
+
+    None if its function does not give whole places.
+    """
+    a = exercise.place
+    probe = text + _ASK.format(columns=a.columns, name=a.name)
+    kernel = kernel_of(dataclasses.replace(exercise, entry=_ENTRY), probe, dict(case))
+    launch = Launch.of(kernel, (a.rows,), (a.columns,), None, 0)
+    found = {"found": np.zeros(a.rows * a.columns, np.int32)}
+    prepared = Problem((launch,), found, {"found": lambda: found["found"]}, 1.0, ("found",))
+    prepared = prepared.prepare()
+    prepared.launches[0].simulate(copy=False, progress=False, count=False)
+    starts = a.row * np.arange(a.rows)[:, None]
+    where = prepared.arrays["found"].reshape(a.rows, a.columns) - starts
+    return None if (where % a.each).any() else where // a.each
+
+
+def of_the_map(exercise: Exercise, text: str, case: Case) -> Told | None:
+    """What is wrong with an answer's map: it leaves a row, or two columns share a place."""
+    a = exercise.place
+    where = places(exercise, text, tuple(case.items()))
+    if where is None:
+        return None
+    lines = lines_of_map(text, a)
+    out = np.argwhere((where < 0) | (where >= a.columns))
+    if len(out):
+        row, column = map(int, out[0])
+        place = int(where[row, column])
+        said = (
+            f"The map leaves the row: {a.column} {column} of row {row} goes to place {place}, and "
+            f"a row has places 0 to {a.columns - 1}."
+        )
+        return f"{said}{_why(text, lines, where, a)}", lines
+    for row, its in enumerate(where):
+        for place in np.flatnonzero(np.bincount(its) > 1)[:1]:
+            first, second = np.flatnonzero(its == place)[:2]
+            return (
+                f"Two {a.column}s of a row share a place: {first} and {second} of row {row} both "
+                f"go to place {place}. The map has to be one to one in each row.",
+                lines,
+            )
+    return None
+
+
+def _why(text: str, lines: list[int], where: np.ndarray, a: PlaceMap) -> str:
+    rows = mask(text).split("\n")
+    if (where < 0).any() and any("%" in rows[n - 1] for n in lines):
+        return " The remainder of a negative number is never above 0 in C."
+    steps = (where[:, 0] - np.arange(a.columns)[:1]) * a.each
+    apart = int(steps[1] - steps[0])
+    if apart > 0 and (where == np.arange(a.columns) + np.arange(a.rows)[:, None] * apart).all():
+        return (
+            f" Rows begin {a.row + apart * a.each} apart here. That is padding, for which the tile "
+            "has no room."
+        )
+    return ""
+
+
+def lines_of_map(text: str, a: PlaceMap) -> list[int]:
+    """Numbers of the lines in the body of a text's map that compute something."""
+    code = mask(text)
+    found = re.search(rf"\b{a.name}\s*\([^()]*\)\s*\{{", code)
+    if not found:
+        return []
+    end = code.find("\n}", found.end())
+    first, last = line_of(code, found.end()) + 1, line_of(code, end if end > 0 else len(code))
+    rows = code.split("\n")
+    sets = [n for n in range(first, last + 1) if "=" in rows[n - 1]]
+    return sets[-1:]
+
+
+def of_the_lines(exercise: Exercise, text: str, case: Case, kernel: Kernel) -> Told | None:
+    """A line that reads or writes another element of a tile than belongs there, by its own map."""
+    a, key = exercise.place, tuple(case.items())
+    right, own = places(exercise, exercise.solution, key), places(exercise, text, key)
+    if own is None or (np.sort(own) != np.arange(a.columns)).any():
+        return None
+    for wanted, got in _pairs(exercise, case, kernel):
+        for lane in zip(*np.nonzero(wanted.active), strict=True):
+            should = element(a, right, wanted.array, int(wanted.indices[lane]))
+            does = element(a, own, got.array, int(got.indices[lane]))
+            if should is not None and should != does:
+                return _differs(a, should, does, got, text)
+    return None
+
+
+def _pairs(exercise: Exercise, case: Case, kernel: Kernel) -> Iterator:
+    """What the solution and an answer did in shared memory, access by access, where they match."""
+    solution = kernel_of_solution(exercise, tuple(case.items()))
+    runs = [simulate(exercise, case, k, quiet=True).report for k in (solution, kernel)]
+    for kind in ("copy", "store", "load"):
+        first, second = (list(run.of_block(kind=kind, space="shared")) for run in runs)
+        if len(first) != len(second):
+            return
+        for wanted, got in zip(first, second, strict=True):
+            alike = wanted.array == got.array and wanted.bytes == got.bytes
+            if alike and (wanted.active == got.active).all():
+                yield wanted, got
+
+
+def element(
+    a: PlaceMap, where: np.ndarray, array: str, index: int
+) -> tuple[int, int, int, int] | None:
+    """(tile, row, column, rest) of an element of shared memory by a map that is one to one.
+
+    None if the array has no tile of the map there.
+    """
+    begins = [n for n, start in enumerate(a.tiles.get(array, ())) if start <= index]
+    if not begins:
+        return None
+    tile = begins[-1]
+    row, rest = divmod(index - a.tiles[array][tile], a.row)
+    place, rest = divmod(rest, a.each)
+    known = where[row % a.rows]
+    return tile, row, int(np.argmax(known == place)), rest
+
+
+def _differs(a: PlaceMap, should, does, got, text: str) -> Told:
+    way = "reads" if got.kind == "load" else "writes"
+    said = f"Line {got.line} {way}"
+    if does is None or should[0] != does[0]:
+        end = "another tile than the one that is meant."
+    elif does[1:3] == should[2:0:-1]:
+        end = (
+            f"{a.column} {does[2]} of row {does[1]}, and {a.column} {should[2]} of row {should[1]} "
+            "belongs there: row and column are exchanged where the map is called."
+        )
+    elif should[1] != does[1]:
+        end = f"row {does[1]} of its tile, and row {should[1]} belongs there."
+    elif should[2] != does[2]:
+        end = (
+            f"the place of {a.column} {does[2]} of row {does[1]}, by the map above, and "
+            f"{a.column} {should[2]} belongs there. What stores a tile and what reads it have to "
+            "use the same map."
+        )
+    else:
+        end = f"number {does[3]} within a {a.column}, and number {should[3]} belongs there."
+    return f"{said} {end}", [got.line]
