@@ -99,6 +99,7 @@ FLOAT2 = Exercise(
         ),
         *SECTORS,
     ),
+    keeps=("float2*",),
     timed={"N": 4096, "d": 64},
     misconceptions=(
         Misconception(
@@ -165,8 +166,8 @@ FLOAT2 = Exercise(
         "Loads of 8 bytes go in two phases of 16 lanes, and 16 × 8 bytes fill all banks once. A "
         "row of 18 words is 9 `float2`. 9 is odd, so it has no factor in common with 16, and 16 "
         "rows begin in 16 different banks of 8 bytes. 17 words would put every second row at no "
-        "multiple of 8 bytes. 20 words are right, too, for another reason: the assembler joins two "
-        "of these loads into one of 16 bytes, and a row is 5 `float4`."
+        "multiple of 8 bytes. 20 words are 10 `float2`, and 10 has the factor 2 in common with 16: "
+        "two rows meet in each bank. 22, 26 or 30 words would do as well."
     ),
 )
 

@@ -9,8 +9,8 @@ extern "C" __global__ void scaled_dot_product(
     float* S,        // [N, N]
     int N, int d
 ) {
-    __shared__ __align__(16) float s_Q[16 * 20];  // 16 rows of S, 16 positions along d,
-    __shared__ __align__(16) float s_K[16 * 20];  // and room for some words behind each row
+    __shared__ __align__(16) float s_Q[16 * 32];  // 16 rows of S, 16 positions along d,
+    __shared__ __align__(16) float s_K[16 * 32];  // and more room than you need behind each row
     const int tx = threadIdx.x;
     const int ty = threadIdx.y;
     const int row = blockIdx.y * 16 + ty;
@@ -27,7 +27,7 @@ extern "C" __global__ void scaled_dot_product(
         s_K[ty * pitch + tx] = copied < N && i + tx < d ? K[copied * d + i + tx] : 0.0f;
         __syncthreads();  // the tiles are whole before any thread reads what others copied
 
-        #pragma unroll
+        #pragma unroll 1  // so that the loads stay as they are written
         for (int k = 0; k < 16; k += 2) {
             float2 q = {};
             float2 r = {};
@@ -42,6 +42,6 @@ extern "C" __global__ void scaled_dot_product(
     }
 
     if (row < N && col < N) {
-        S[row * N + col] = sum / sqrtf((float)d);
+        S[(size_t)row * N + col] = sum / sqrtf((float)d);
     }
 }

@@ -5,6 +5,7 @@
 // Launch:
 //   scaled_dot_product  grid (ceil(n / 16), ceil(m / 16)), block 32
 
+#include "fragments.cuh"
 #include "ptx.cuh"
 
 constexpr int HEAD_DIM = 32;
@@ -57,8 +58,8 @@ extern "C" __global__ void scaled_dot_product(
     for (int j = 0; j < 2; j++) {
         #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int row = first_row + lane / 4 + 8 * (i / 2);
-            const int col = first_col + 8 * j + 2 * (lane % 4) + i % 2;
+            const int row = first_row + fragment_row(lane, i);
+            const int col = first_col + 8 * j + fragment_column(lane, i);
             if (row < m && col < n) {
                 S[row * n + col] = r_S[j][i] / sqrtf((float)HEAD_DIM);
             }

@@ -14,7 +14,10 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     "07_float2": (
         Wrong("a word of padding", (("pitch = 18;", "pitch = 17;"),), "right", ("multiple of 8",)),
         Wrong(
-            "no padding", (("pitch = 18;", "pitch = 16;"),), "goal", ("shared load bank conflicts",)
+            "an even number of pairs",
+            (("pitch = 18;", "pitch = 20;"),),
+            "goal",
+            ("shared load bank conflicts",),
         ),
         Wrong(
             "Q at the column of S",
@@ -33,10 +36,13 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("shared load instructions",),
         ),
         Wrong(
-            "K at the row of S",
-            ((_K, "s_K[ty * pitch + k]"),),
-            "right",
-            ("K's tile is read at the row of S",),
+            "plain loads that the compiler joins",
+            (
+                (f"q = *(const float2*)&{_Q};", f"q.x = {_Q}; q.y = s_Q[ty * pitch + k + 1];"),
+                (f"r = *(const float2*)&{_K};", f"r.x = {_K}; r.y = s_K[tx * pitch + k + 1];"),
+            ),
+            "goal",
+            ("not by what this exercise is about", "float2*"),
         ),
         Wrong(
             "x for y in both",

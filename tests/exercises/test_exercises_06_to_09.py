@@ -24,7 +24,7 @@ RIGHT = [
             ("s_keys[k][ty]", "s_keys[ty][k]"),
         ),
     ),
-    ("07_float2", "a pitch for loads that are joined", (("pitch = 18;", "pitch = 20;"),)),
+    ("07_float2", "eleven pairs a row", (("pitch = 18;", "pitch = 22;"),)),
     (
         "07_transpose",
         "a rotation",
