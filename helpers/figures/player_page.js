@@ -38,7 +38,15 @@
   async function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+    const [pieces, states] = JSON.parse(await new Response(stream).text());
+    // A drawing comes as the numbers of its pieces, most of which its other frames have too.
+    const whole = (value) => {
+      if (Array.isArray(value)) return value.map(whole);
+      if (value === null || typeof value !== "object") return value;
+      if (value.$) return value.$.map((number) => pieces[number]).join("");
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, whole(one)]));
+    };
+    return whole(states);
   }
 
   async function showAll() {

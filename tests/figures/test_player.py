@@ -6,6 +6,7 @@ import base64
 import gzip
 import html
 import json
+import random
 import re
 import xml.etree.ElementTree as ET
 
@@ -20,6 +21,7 @@ from helpers.figures import interacting, palette, parts
 from helpers.figures.canvas import Canvas, Frame, literal, number, text_width, told
 from helpers.figures.ideas.dot_product import DotProduct
 from helpers.figures.player import Player, as_frames
+from helpers.figures.player_page import ShownFigure, embed_shown
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -192,7 +194,25 @@ def test_the_still_of_a_dot_product_has_its_number():
 
 def states_of(page: str) -> list[dict]:
     packed = re.search(r'id="figure-states">([^<]+)<', page)[1]
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
+    pieces, states = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return json.loads(json.dumps(states), object_hook=lambda one: _drawn(one, pieces))
+
+
+def _drawn(one: dict, pieces: list[str]):
+    """A drawing put together from its pieces; any other object as it is."""
+    return "".join(pieces[number] for number in one["$"]) if "$" in one else one
+
+
+def test_a_page_holds_what_frames_have_in_common_once():
+    # Noise cannot be made smaller, and is longer than what gzip looks back.
+    noise = random.Random(0).randbytes(60_000).hex()
+    frames = [{"svg": f"<svg><text>{noise}</text><b>{n}</b></svg>"} for n in range(8)]
+    one, all_ = (
+        embed_shown([ShownFigure("P", "export default {};", "", {"frames": some}, "")]).scripts
+        for some in (frames[:1], frames)
+    )
+    assert states_of(all_)[0]["state"]["frames"] == frames
+    assert len(all_) < 1.05 * len(one)
 
 
 def test_what_is_interact_is_saved_as_html_as_well():

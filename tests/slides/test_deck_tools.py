@@ -114,10 +114,10 @@ def test_search_finds_what_a_figure_says_at_a_later_step(deck):
         """() => {
             const player = document.querySelector(".slides .figure-player");
             const said = () => player.querySelector(".figure-player-caption").textContent;
-            const first = said();
-            player.querySelector(".figure-player-last").click();
+            player.querySelector(".figure-player-last").click(); // where some figures open
             const last = said();
             player.querySelector(".figure-player-first").click();
+            const first = said();
             if (first === last) throw Error("one caption");
             const all = [...document.querySelectorAll(".slides > section")];
             return [last, all.indexOf(player.closest("section"))];

@@ -28,7 +28,7 @@ async function readCaptions() {
   if (!packed) return [];
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const figures = await new Response(stream).json();
+  const [, figures] = await new Response(stream).json();
   return figures.map(({ state }) => (state.frames ?? []).map((frame) => frame.caption ?? "").filter(Boolean));
 }
 
