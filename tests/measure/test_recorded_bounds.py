@@ -26,8 +26,9 @@ CASES = DATA["cases"]
 WORK = {name: work_from(case["work"]) for name, case in CASES.items()}
 OWN = TESTS / "data" / "bounds_kernels.cu"
 H200 = simulator.gpu("H200")
-# Launches of a few blocks, some at an edge: two do not stand for the others.
-FEW = {"exercise 08_fragments", "exercise 09_latin"}
+# Launches of which two blocks do not stand for the others: few blocks, some of them at an edge, and
+# a window of keys, which is shorter for the first rows.
+FEW = {"exercise 09_narrow", "exercise 08_window"}
 
 
 def bound(name: str, **options):
@@ -122,7 +123,7 @@ def test_what_a_bound_leaves_has_a_second_one_and_a_cause():
     seconds = 1e-3 * CASES[name]["ms"]
     said = bound(name, held=lambda: held).explains(seconds)
     assert said == (
-        "Of 2.13 ms, 55% is the least time of shared memory, 40% that of tensor cores; the rest is "
+        "Of 2.13 ms, 54% is the least time of shared memory, 40% that of tensor cores; the rest is "
         "waiting, and a multiprocessor has 8 of 64 warps to hide it."
     )
     tight = "naive, scaled_dot_product, N = 16384"

@@ -185,18 +185,8 @@ def _exercises() -> Iterator[Case]:
 
     for exercise in EXERCISES:
         case = dict(exercise.timed or exercise.cases[-1])
-        at = functools.partial(_exercise_at, exercise, case, kernel_of_solution)
-        size = next(iter(case.values()))
-        smaller = _SMALLER.get(exercise.name, ())
-        yield Case(f"exercise {exercise.name}", at(size), size if smaller else 0, smaller, at)
-
-
-# Exercises of which even a few blocks take long to simulate, and sizes whose work is a polynomial.
-_SMALLER = {"08_window": (256, 320, 384)}
-
-
-def _exercise_at(exercise, case, kernel_of, size) -> Callable:
-    return functools.partial(_exercise, exercise, {**case, next(iter(case)): size}, kernel_of)
+        launch = functools.partial(_exercise, exercise, case, kernel_of_solution)
+        yield Case(f"exercise {exercise.name}", launch)
 
 
 def _exercise(exercise, case, kernel_of, module) -> Launch:
