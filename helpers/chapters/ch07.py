@@ -129,10 +129,10 @@ FLOAT2 = Exercise(
         ),
         *(
             Misconception(
-                f"16 rows of {pitch} words do not fit into a tile: a row has room for 20.",
+                f"16 rows of {pitch} words do not fit into a tile: a row has room for 32.",
                 (("pitch = 18;", f"pitch = {pitch};"),),
             )
-            for pitch in (22, 24, 26, 32, 34)
+            for pitch in (34, 36, 40, 48)
         ),
         Misconception(
             "Only half of the tile's positions are summed: `k` counts floats, not pairs.",
