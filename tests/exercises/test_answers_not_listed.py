@@ -1,4 +1,7 @@
-"""No answer of an exercise stands in a listing of its chapter, whatever its names are called."""
+"""No answer of an exercise stands in a listing of its chapter or in another exercise's skeleton.
+
+Whatever its names are called.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,11 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|<<=|>>=|[-+*/%&|^=!<>]=|<<|>>|&&|\|\
 # What says nothing of the problem: a brace, a bare return, the head of a plain loop, a barrier, a
 # hint to the compiler.
 _EMPTY = re.compile(
-    r"[{}\s]*|(?:\} )?else \{?|return ;|__syncthreads \( \) ;|# pragma .*"
+    r"[{}\s]*|(?:\} )?else \{?|return ;|__syncthreads \( \) ;|# \w \w.*"
     r"|for \( int a = \d+ ; a < \w+ ; a \+\+ \) ?\{?"
 )
+_TELLING = re.compile(r"(?<![\w.])(?:[2-9]|\d\d+)(?![\w.])")
+_LONG = 9  # tokens from which on a line says enough to be recognised
 _KEPT = frozenset(
     "threadIdx blockIdx blockDim gridDim x y z if else for while return int float half double "
     "unsigned const void bool char short long size_t __shared__ true false".split()
@@ -71,6 +76,55 @@ def copied(lines: list[str], chapter: int) -> list[str]:
     telling = [line for line in lines if not _EMPTY.fullmatch(shape(line))]
     found = [line for line in telling if shape(line) in _listings(chapter)]
     return found if 2 * len(found) > len(telling) else []
+
+
+def computed(line: str) -> str:
+    """What a line computes, numbers kept and each name an n: the right side of an assignment."""
+    whole = " ".join(
+        token if token in _KEPT or not re.match(r"[A-Za-z]", token) else "n"
+        for token in _TOKEN.findall(re.sub(r"//.*", "", line))
+    )
+    return re.split(r" (?:[-+*/]?=) ", whole, maxsplit=1)[-1]
+
+
+def gaps(exercise) -> list[list[str]]:
+    """The marked lines of each gap; lines that follow each other are of one gap."""
+    lines, found, last = exercise.solution.split("\n"), [], -1
+    for number in sorted(exercise.marked):
+        if number != last + 1:
+            found.append([])
+        found[-1].append(lines[number - 1])
+        last = number
+    return found
+
+
+def given_away(gap: list[str], skeleton: str) -> bool:
+    """Whether another skeleton computes all that a gap asks for, short lines aside.
+
+    Only lines with a number from 2 on are looked at: without, `n * n + n` is in every kernel.
+    """
+    given = [computed(line) for line in skeleton.split("\n")]
+    wanted = [
+        what for what in map(computed, gap) if len(what.split()) >= _LONG and _TELLING.search(what)
+    ]
+    return bool(wanted) and all(any(what in one for one in given) for what in wanted)
+
+
+@pytest.mark.parametrize("one", EXERCISES, ids=lambda one: one.name)
+def test_no_other_skeleton_gives_a_gap_away(one):
+    for other in EXERCISES:
+        if other is not one:
+            assert not any(given_away(gap, other.skeleton) for gap in gaps(one)), other.name
+
+
+def test_a_gap_is_seen_in_another_statement():
+    gap = ["row += lane / 4 + 8 * (i / 2);", "col += 8 * j + 2 * (lane % 4) + i % 2;"]
+    skeleton = (
+        "const int r = first + lane / 4 + 8 * (i / 2);\n"
+        "const int c = from + 8 * h + 2 * (lane % 4) + i % 2;"
+    )
+    assert given_away(gap, skeleton)
+    assert not given_away(gap, skeleton.replace("lane % 4", "lane % 8"))
 
 
 @pytest.mark.parametrize("one", EXERCISES, ids=lambda one: one.name)
