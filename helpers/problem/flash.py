@@ -49,6 +49,7 @@ class FlashRung(Rung):
     Attributes:
         file: the .cu file in `kernels/`.
         entry: the kernel's name.
+        stages: tiles of K, and of V, that a block has room for.
     """
 
     kind: ClassVar[str] = "flash"
@@ -56,6 +57,7 @@ class FlashRung(Rung):
 
     file: str
     entry: str = "flash_attention"
+    stages: int = 1
 
     @property
     def title(self) -> str:
@@ -113,7 +115,7 @@ class FlashRung(Rung):
             (-(-n // b_r), h, b),
             (32 * warps, 1, 1),
             (Q, K, V, O, n, *strides),
-            (b_r + 2 * b_c) * d * 2,
+            (b_r + 2 * self.stages * b_c) * d * 2,
         )
 
     def problem(self, entry: str | None = None, **settings: Value) -> Problem:
@@ -123,7 +125,7 @@ class FlashRung(Rung):
         )
         if settings.get("ELEMENT", "half") != "half":
             raise CannotRun("The bench compares fp16 numbers; take half for ELEMENT.")
-        (Q, K, V), exact = _one_head(n, d)
+        (Q, K, V), exact = _one_head(n, d, bool(rung.values.get("CAUSAL", 0)))
         launch = rung.launch_of(Q, K, V, np.empty_like(Q))
         return Problem((launch,), launch.by_name, {"O": exact}, TOLERANCE["half"])
 
@@ -182,12 +184,14 @@ def check_device(name: str, capability: float, shared: int, limit: int) -> None:
 
 
 @functools.lru_cache(maxsize=4)
-def _one_head(n: int, d: int) -> tuple[tuple[np.ndarray, ...], Callable[[], np.ndarray]]:
+def _one_head(
+    n: int, d: int, causal: bool
+) -> tuple[tuple[np.ndarray, ...], Callable[[], np.ndarray]]:
     """Q, K and V of a bench, which change with its sizes alone, and what gives O for them."""
     arrays = make_inputs(1, 1, n, d)
     for array in arrays:
         array.flags.writeable = False  # all problems of these sizes share them
-    return arrays, functools.cache(lambda: reference(*arrays))
+    return arrays, functools.cache(lambda: reference(*arrays, causal=causal))
 
 
 def _tiles(k: Kernel) -> tuple[int, int, int]:

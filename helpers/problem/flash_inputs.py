@@ -25,26 +25,33 @@ def make_inputs(
     return tuple(to_bf16(x) if element == "nv_bfloat16" else x.astype(np.float16) for x in arrays)
 
 
-def reference(Q, K, V, layout: str = "bhnd") -> np.ndarray:
+def reference(Q, K, V, layout: str = "bhnd", causal: bool = False) -> np.ndarray:
     """softmax(Q Kᵀ / √d) V of every head in float64, in the layout of its inputs.
 
     Args:
         Q, K, V: [b, h, n, d] or, with layout="bnhd", [b, n, h, d]; of NumPy or of a device; any
             float type, or bits of bf16 as uint16.
+        causal: whether a row sees only the keys up to its own, as in PyTorch's `is_causal`.
     """
     Q, K, V = (to_float(x) for x in (Q, K, V))
     if layout == "bnhd":
         Q, K, V = (x.transpose(0, 2, 1, 3) for x in (Q, K, V))
     out = np.empty(Q.shape)
     for head in np.ndindex(Q.shape[:2]):  # one at a time: S of all heads may not fit into memory
-        _, P = exponentials(Q[head], K[head])
+        S, P = exponentials(Q[head], K[head])
+        if causal:  # the largest score of a row may be one that it does not see
+            S[np.triu_indices_from(S, 1)] = -np.inf
+            P = np.exp(S - S.max(axis=1, keepdims=True))
         out[head] = P @ V[head] / P.sum(axis=1, keepdims=True)
     return out.transpose(0, 2, 1, 3) if layout == "bnhd" else out
 
 
-def flops(b: int, h: int, n: int, d: int) -> int:
-    """Floating-point operations of the two products, 4 b h n² d: what TFLOPS are counted by."""
-    return 4 * b * h * n * n * d
+def flops(b: int, h: int, n: int, d: int, causal: bool = False) -> int:
+    """Floating-point operations of the two products, 4 b h n² d: what TFLOPS are counted by.
+
+    With `causal` half of them, as the FlashAttention papers count.
+    """
+    return 4 * b * h * n * n * d // (2 if causal else 1)
 
 
 def to_bf16(x) -> np.ndarray:

@@ -123,3 +123,8 @@ __device__ __forceinline__ float minus_infinity() {
 __device__ __forceinline__ float shuffle_xor(float value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
 }
+
+// Whether `condition` holds for any lane of the warp.
+__device__ __forceinline__ bool any_lane(bool condition) {
+    return __any_sync(0xffffffffu, condition);
+}

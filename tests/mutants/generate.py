@@ -12,9 +12,13 @@ from helpers.kernels import KERNELS
 
 from .text import Source, matching, split
 
-# Every kernel, and the header that computes. include/ptx.cuh has an instruction a function, which
-# its callers' mutants and tests of the simulator cover.
-FILES = (*sorted(path.name for path in KERNELS.glob("*.cu")), "include/swizzle.cuh")
+# Every kernel of a chapter that has its notebook, and the header that computes. include/ptx.cuh has
+# an instruction a function, which its callers' mutants and tests of the simulator cover.
+CHAPTERS = {path.name[:2] for path in (KERNELS.parent / "notebooks").glob("[0-9]*.ipynb")}
+FILES = (
+    *sorted(path.name for path in KERNELS.glob("*.cu") if path.name[:2] in CHAPTERS),
+    "include/swizzle.cuh",
+)
 KINDS = ("barrier", "index", "guard", "loop", "swizzle", "stride", "scale")
 
 # Which arguments of the kernels' own functions are indices or extents.
