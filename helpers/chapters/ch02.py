@@ -108,6 +108,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("int i = 0;", "int i = 1;"),),
             ),
             Misconception(
+                "What was taken off is what token 0 gives, and not what token j gives to itself.",
+                results={"R": lambda P: P.sum(axis=0) - P[0]},
+            ),
+            Misconception(
                 "This is the mean of what the tokens give, and the sum was asked for.",
                 (("R[j] = sum;", "R[j] = sum / N;"),),
             ),

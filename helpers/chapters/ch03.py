@@ -285,6 +285,16 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
+                "The neighbours behind the stretch are stored over its last numbers: they belong "
+                "RADIUS words further.",
+                (("s_X[j] =", "s_X[j < BLOCK_SIZE + RADIUS ? j : j - RADIUS] ="),),
+            ),
+            Misconception(
+                "Word 0 of s_X is taken for the first number of the stretch: it is the number "
+                "RADIUS before that.",
+                (("s_X[tid + k]", "s_X[tid + k - RADIUS]"),),
+            ),
+            Misconception(
                 "The last words of s_X stay empty: it has more words than the block has threads.",
                 (("j += BLOCK_SIZE) {", "j += 2 * BLOCK_SIZE) {"),),
             ),

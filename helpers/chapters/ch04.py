@@ -42,9 +42,9 @@ def _from_first(X: np.ndarray) -> np.ndarray:
 
 
 def _scores_with_equals(case: Case) -> Arguments:
-    """Small whole numbers below 0, so that the largest stands in many places."""
+    """Quarters below 0, so that the largest stands in many places, and few are whole numbers."""
     N = case["N"]
-    S = np.random.default_rng(N).integers(-9, -1, (N, N)).astype(np.float32)
+    S = (np.random.default_rng(N).integers(-9, -1, (N, N)) / 4).astype(np.float32)
     S[::3] -= 20
     return {"S": S, "best": np.zeros(N, np.int32), "N": N}
 
@@ -280,6 +280,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("int n = BLOCK_SIZE;", "int n = BLOCK_SIZE / 2;"),),
             ),
             Misconception(
+                "The division of the row among the threads rounds down, so the numbers that are "
+                "left over at its end are nobody's.",
+                (("int j = tid; j < d;", "int j = tid; j < d / BLOCK_SIZE * BLOCK_SIZE;"),),
+            ),
+            Misconception(
                 "Each thread takes one number: those past the first BLOCK_SIZE of a row are left "
                 "out.",
                 (("j += BLOCK_SIZE", "j += d"),),
@@ -424,6 +429,15 @@ EXERCISES: tuple[Exercise, ...] = (
                 "The first level of the tree is missing: the results of the lanes from 16 on never "
                 "reach lane 0.",
                 (("stride = 16", "stride = 8"),),
+            ),
+            Misconception(
+                "A smaller place is taken over with a smaller score, too: the place decides only "
+                "between equal scores.",
+                (("(other == m && place < at)", "place < at"),),
+            ),
+            Misconception(
+                "All levels look as far as the last one: how far a lane looks has to halve.",
+                (("m, stride)", "m, 1)"), ("at, stride)", "at, 1)")),
             ),
             Misconception(
                 "The shuffle stands under a condition: lanes that others read from do not take "

@@ -252,6 +252,18 @@ SHARED_KEYS = Exercise(
             ),
         ),
         Misconception(
+            "S is stored as if the scores of all heads lay side by side for each row and column: "
+            "here the whole matrix of a head comes before that of the next one.",
+            (
+                ("first = (size_t)h * N * N", "first = h"),
+                ("first + row * N + col", "first + ((size_t)row * N + col) * HEADS"),
+            ),
+        ),
+        Misconception(
+            "The sum still holds what the heads before have left: each head's begins at 0.",
+            results={"S": lambda Q, K: np.cumsum(Q @ K.T, axis=0) / np.sqrt(K.shape[1])},
+        ),
+        Misconception(
             "The scores of all heads are stored to one matrix, each over the one before.",
             (("first = (size_t)h * N * N", "first = 0"),),
         ),

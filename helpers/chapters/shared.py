@@ -73,7 +73,8 @@ def covering(block: tuple[int | str, ...], *axes: tuple[int | str, ...]):
 # Goals that several exercises share.
 BARRIERS = Goal(
     "barriers",
-    "A barrier that nothing needs makes all threads of a block wait for nothing.",
+    "Either work is done twice, barriers and all, or two steps that could share a barrier have one "
+    "each, or threads wait where nothing is read that others have written.",
     name="barriers, summed over all warps",
 )
 

@@ -1,10 +1,9 @@
 """What a kernel did at each case, beside what known mistakes do: which of them it is."""
 
-import os
+import functools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..simulator.compile.source_text import mask
 from ..simulator.errors import SimulatorError
 from .answer import Refused, kernel_of
 from .spec import Case, Exercise, Misconception
-from .trial import given, simulate
+from .trial import given, most_steps, simulate
 
 _NUMBER = re.compile(r"\blines? \d+(?: and \d+)?")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -62,33 +61,32 @@ class Candidate:
         return cls(wrong.sentence, text, wrong.results)
 
 
-def behaviour(exercise: Exercise, text: str, case: Case, kernel: Kernel | None = None) -> Behaviour:
-    """Run a text at a case, all threads together; whatever stops it is its behaviour."""
+def behaviour(
+    exercise: Exercise, text: str, case: Case, kernel: Kernel | None = None, sanitize: bool = False
+) -> Behaviour:
+    """Run a text at a case, all threads together; whatever stops it is its behaviour.
+
+    Args:
+        kernel: the text's kernel at the case, if it is there already.
+        sanitize: whether a race counts as an error.
+    """
     try:
         kernel = kernel or kernel_of(exercise, text, case)
-        outcome = simulate(exercise, case, kernel, quiet=True, count=False)
+        steps = most_steps(exercise, tuple(case.items()))
+        outcome = simulate(
+            exercise, case, kernel, quiet=True, count=False, sanitize=sanitize, max_steps=steps
+        )
     except (SimulatorError, KernelError, Refused) as error:
         return Behaviour(case, error=_fault(error))
+    if sanitize and outcome.report.findings:
+        return Behaviour(case, outcome.arrays, error=str(outcome.report.findings[0]))
     return Behaviour(case, outcome.arrays, right=outcome.wrong is None)
 
 
-def compiled(exercise: Exercise, texts: list[str], case: Case) -> list[Kernel | None]:
-    """Kernels of several texts at a case, compiled side by side; None where one does not."""
-
-    def one(text: str) -> Kernel | None:
-        try:
-            kernel = kernel_of(exercise, text, case)
-            kernel.ptx()
-        except (SimulatorError, KernelError, Refused):
-            return None
-        return kernel
-
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        return list(pool.map(one, texts))
-
-
 def _fault(error: Exception) -> str:
-    return _NUMBER.sub("", str(error).split("\n")[0])
+    said = re.sub(r"(?<=\w)__\d+(?=[,:])", "", str(error).split("\n")[0])
+    said = re.sub(r"after [\d,]+ instructions", "", said)
+    return _NUMBER.sub("", said)
 
 
 def fits(
@@ -164,6 +162,7 @@ def distance(one: str, other: str) -> int:
     return ((a - b) + (b - a)).total()
 
 
+@functools.lru_cache(maxsize=256)
 def _lines(text: str) -> Counter:
     return Counter(" ".join(row.partition("//")[0].split()) for row in text.split("\n"))
 

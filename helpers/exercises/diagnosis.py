@@ -7,6 +7,7 @@ and right ones, or a change of the answer puts it right at every case.
 
 import difflib
 import re
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +16,20 @@ from ..kernels.kernel import Kernel
 from ..panels.difference import difference
 from ..simulator.compile.source_text import mask
 from .answer import body, declared, kernel_of_solution
-from .comparing import Behaviour, Candidate, behaviour, compiled, distance, fits, tokens
-from .first_order import Change, changes
+from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
+from .small_changes.first_order import Change, changes
+from .small_changes.repairs import repairs
 from .spec import Exercise
 from .trial import given
+from .variants import compiled
 
 _MOST = 2  # mistakes that are told as alternatives
-_WORK = 3000  # instructions of kernels that are tried at most, all together
-_LEAST, _LARGEST = 4, 12  # kernels that are tried, at least and at most
+_WORK = 9000  # instructions of kernels that are tried at most, all together
+_LEAST, _LARGEST = 12, 72  # kernels that are tried, at least and at most
+_SECONDS = 1.5  # of the processor, after which no more are tried
+_AT_ONCE = 16  # that are compiled together
+_PIECES = 4  # of an answer that are looked at one by one
 _MOST_LINES = 4  # that are marked in place of right ones
-_AT_ONCE = 4  # kernels that are compiled side by side
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EDGE = re.compile(r"(The (?:guard|condition) does not look at) (.+)\.$")
@@ -38,10 +43,12 @@ class Diagnosis:
     Attributes:
         sentences: the mistake; or two, each of which gives this result.
         lines: numbers of the lines of the answer that it is about.
+        exact: whether these lines are the very text of the mistake.
     """
 
     sentences: tuple[str, ...]
     lines: tuple[int, ...]
+    exact: bool = False
 
     @property
     def said(self) -> str:
@@ -75,7 +82,7 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
         if shown and (alike or any(_contradicts(said, shown[0][0]) for said, _ in found)):
             found = shown
     found = [(said, _not_right(exercise, text, at)) for said, at in found]
-    return _told(found) or _one_for_each(exercise, seen)
+    return _told(found, same_text) or _one_for_each(exercise, seen)
 
 
 def _not_right(exercise: Exercise, text: str, lines: list[int]) -> list[int]:
@@ -126,11 +133,11 @@ def whole(text: str) -> str:
     return "\n" * (text != body(text)) + body(text)
 
 
-def _told(found: list[tuple[str, list[int]]]) -> Diagnosis | None:
+def _told(found: list[tuple[str, list[int]]], exact: bool = False) -> Diagnosis | None:
     if not 1 <= len(found) <= _MOST:
         return None
     lines = {line for _, at in found for line in at}
-    return Diagnosis(tuple(sentence for sentence, _ in found), tuple(sorted(lines)))
+    return Diagnosis(tuple(sentence for sentence, _ in found), tuple(sorted(lines)), exact)
 
 
 def _written(
@@ -170,44 +177,112 @@ def _tells(seen: Behaviour) -> bool:
 def _small_changes(
     exercise: Exercise, text: str, seen: list[Behaviour], only_exact: bool = False
 ) -> list[tuple[str, list[int]]]:
-    """The same of small changes: those that stand nearest to what was written are tried first."""
+    """The same of small changes of the solution, nearest to what was written first.
+
+    What is said has to be true of the answer's own text: see `_is_true`.
+    """
     solution = exercise.solution
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
-    words = [a.name for a in kernel.arguments if not a.pointer] + list(declared(exercise))
-    tried: list[tuple[int, int, bool, Change]] = []
     nearest = distance(text, solution)
-    for change in changes(solution, exercise.marked, words):
+    tried: list[tuple[int, int, Change]] = []
+    for change in changes(solution, exercise.marked, _words(exercise)):
         apart = distance(text, change.text)
         if change.mistake and apart < nearest:
-            tried.append((apart, len(tried), False, change))
-    for change in changes(text, own_lines(exercise, text), words):
-        if change.mended:
-            tried.append((distance(change.text, solution), len(tried), True, change))
-    tried = sorted(tried, key=lambda t: t[:2])[: _runs(kernel)]
+            tried.append((apart, len(tried), change))
+    tried = sorted(tried, key=lambda t: t[:2])[: _runs(kernel) // 2]
     if only_exact:
         tried = [one for one in tried if not one[0]][:1]
     found: dict[str, list[int]] = {}
     best = None
-    for start in range(0, len(tried), _AT_ONCE):
-        some = tried[start : start + _AT_ONCE]
-        kernels = compiled(exercise, [change.text for *_, change in some], seen[0].case)
-        for (apart, _, mends, change), made in zip(some, kernels, strict=True):
-            if best is not None and apart > best:
-                return list(found.items())
-            said = change.mended if mends else change.mistake
-            said = said if mends else _in_own_names(said, solution, text)
-            if made is None or not said or said in found:
-                continue
-            if mends:
-                good, at = _puts_right(exercise, change.text, seen, made), [change.line]
-            else:
-                good = fits(exercise, Candidate(said, change.text), seen, made)
-                at = places(solution, change.text, text)
-            if good:
-                found[said], best = at, apart
-                if not apart:
-                    return list(found.items())
+    kernels = compiled(exercise, [change.text for *_, change in tried], seen[0].case)
+    for (apart, _, change), made in zip(tried, kernels, strict=True):
+        if best is not None and apart > best:
+            break
+        lines = places(solution, change.text, text)
+        said = _in_own_names(change.mistake, solution, text)
+        if made is None or said in found or not said or not _is_true(said, text, lines):
+            continue
+        if fits(exercise, Candidate(said, change.text), seen, made):
+            found[said], best = lines, apart
+            if not apart:
+                break
     return list(found.items())
+
+
+def _words(exercise: Exercise) -> list[str]:
+    """Names of sizes."""
+    kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
+    return [a.name for a in kernel.arguments if not a.pointer] + list(declared(exercise))
+
+
+def _is_true(said: str, text: str, lines: list[int]) -> bool:
+    """Whether a sentence can be of a text: names, conditions and loops that it speaks of are there.
+
+    The lines are those that would be marked.
+    """
+    if not lines:
+        return "is missing" in said
+    rows = mask(text).split("\n")
+    marked = "\n".join(rows[n - 1] for n in lines)
+    used = [w for w in re.findall(r"[A-Za-z_]\w*", said) if re.search(rf"\b{w}\b", marked)]
+    named = re.findall(r"\b(?:index of|over|sets|comparison of|look at|uses|and) (\w+)", said)
+    if re.search(r"[Cc]ondition|[Gg]uard|comparison", said) and "missing" not in said:
+        if not re.search(r"\bif\b|\?|\bwhile\b|[<>]=?|[!=]=", marked):
+            return False
+    if blind := re.search(r"does not look at (\w+)", said):
+        return not re.search(rf"\b{blind[1]}\b", marked)
+    known = set(re.findall(r"[A-Za-z_]\w*", "\n".join(rows)))
+    code = {w for w in named if w not in ("the", "a", "it", "what", "columns", "where")}
+    if "loop over" in said or "comparison of" in said:
+        return bool(code) and all(w in used for w in code if w in known) and code <= known
+    return code <= known | set(said.lower().split()) - code
+
+
+def mended(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+    """The small change of the answer that makes it right at every case, without a race.
+
+    Args:
+        seen: what it does at the cases, the wrong ones first; all of them may be right, and then
+            it has a race.
+    """
+    text = whole(text)
+    lines, words = own_lines(exercise, text), _words(exercise)
+    kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
+    tried: dict[str, Change] = {}
+    known = [change for change in changes(text, lines, words) if change.mended]
+    known.sort(key=lambda change: distance(change.text, exercise.solution))
+    likely = repairs(text, lines, words)
+    runs = _runs(kernel)
+    for change in (*known[: runs // 3], *likely, *known):
+        tried.setdefault(change.text, change)
+    left = list(tried.values())
+    begun = time.process_time()  # which other programs do not make longer
+    for start in range(0, runs, _AT_ONCE):
+        if time.process_time() - begun > _SECONDS:
+            break
+        some = left[start : min(runs, start + _AT_ONCE)]
+        if good := _good(exercise, some, seen):
+            return Diagnosis((good.mended,), (good.line,))
+    return None
+
+
+def _good(exercise: Exercise, some: list[Change], seen: list[Behaviour]) -> Change | None:
+    """The first of some changes after which all is right."""
+    left = some
+    looks = [(one, True) for one in seen]
+    if not seen[0].right:
+        looks.insert(0, (seen[0], False))  # soon done with what stays wrong
+    for one, sanitize in looks:
+        if not left:
+            return None
+        kernels = compiled(exercise, [change.text for change in left], one.case)
+        left = [
+            change
+            for change, kernel in zip(left, kernels, strict=True)
+            if kernel
+            and behaviour(exercise, change.text, one.case, kernel, sanitize=sanitize).right
+        ]
+    return left[0] if left else None
 
 
 def _in_own_names(said: str, solution: str, text: str) -> str:
@@ -289,7 +364,7 @@ def at_fault(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[int]:
     matcher = difflib.SequenceMatcher(None, _rows(exercise.solution), _rows(text), autojunk=False)
     pieces = [p for p in matcher.get_opcodes() if p[0] != "equal"]
     pieces = [(a, b, c, d) for _, a, b, c, d in pieces if _code(right[a:b]) or _code(own[c:d])]
-    if not 2 <= len(pieces) <= _LEAST:
+    if not 2 <= len(pieces) <= _PIECES:
         return []
     for a, b, c, d in pieces:
         mended = "\n".join([*own[:c], *right[a:b], *own[d:]])

@@ -20,7 +20,15 @@ from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .clues.certain import certain
 from .comparing import Behaviour, behaviour
-from .diagnosis import Diagnosis, all_seen, at_fault, derived, named, stores_by_adding
+from .diagnosis import (
+    Diagnosis,
+    all_seen,
+    at_fault,
+    derived,
+    mended,
+    named,
+    stores_by_adding,
+)
 from .slips import Clue, slips, slips_of_text
 from .spec import Case, Exercise
 from .trial import Outcome, given, simulate
@@ -49,6 +57,7 @@ _HERE = (
     "The marked lines are at fault: all else in the kernel is right. The picture shows which "
     "elements are wrong."
 )
+_XOR = "^ is no power in C: it is the XOR of two integers."
 _SHOWN = "The picture shows which elements are wrong."
 
 
@@ -95,11 +104,15 @@ def of_a_result(
     if finding is not None and finding.kind not in ("uninitialised", "race"):
         fact = f" A clue: {without_advice(finding)}"
     if found := _tried(named, exercise, text, seen):
-        return Reason(message + fact, found.lines or own, found.said)
+        change = None if found.exact else _tried(mended, exercise, text, seen)
+        lines = change.lines if change else found.lines
+        return Reason(message + fact, lines or own, found.said)
     if found := _tried(certain, exercise, text, case, kernel):
         return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
+    if found := _tried(mended, exercise, text, seen):
+        return Reason(message + fact, found.lines or own, found.said)
     # A race between two lines tells the cause itself
     if finding is None or len(set(own)) == 1:
         if found := _tried(derived, exercise, text, seen):
@@ -155,15 +168,18 @@ def of_an_error(
     clues = slips_of_text(text)[:_CLUES]
     lines = [*lines, *(line for found, _ in clues for line in found)]
     todo = [panel.todo, *(sentence for _, sentence in clues)]
+    if "enum type" in message and any("^" in mask(text).split("\n")[n - 1] for n in lines):
+        todo.append(_XOR)
     if error.kind == "unsupported":
         todo.append("A check runs on the simulator, even where there is a GPU.")
     elif case is not None and error.kind != "compile" and not clues:
         seen = all_seen(exercise, text, behaviour(exercise, text, case))
         mistake = _tried(named, exercise, text, seen)
         mistake = mistake or _tried(certain, exercise, text, case)
+        mistake = mistake or _tried(mended, exercise, text, seen)
         mistake = mistake or _tried(derived, exercise, text, seen)
         if mistake is not None:
-            lines += mistake.lines
+            lines = list(mistake.lines) or lines
             todo.append(mistake.said)
         if mistake is not None or re.search(r"\bif\s*\(|\?", mask(text)):
             message = _GUARD.sub(".", message)  # there is one, or it is not what is missing
@@ -183,6 +199,9 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
             f"Threads get in each other's way{where}: nothing that is filled in lets one of them "
             "wait for the others.", (), otherwise,
         )  # fmt: skip
+    seen = [Behaviour(case, right=True) for case in exercise.cases]
+    if found := _tried(mended, exercise, text, seen):
+        return Reason(without_advice(finding), found.lines, found.said)
     return Reason(_told(exercise, finding), finding.lines, otherwise)
 
 

@@ -36,9 +36,12 @@ def missed(exercise: Exercise, goal: Goal, case: Case, report) -> str:
         enough, verb = value <= bound * (1 + 1e-9), "would do"
     else:
         enough, verb = value >= bound * (1 - 1e-9), "are expected"
-    return (
-        "" if enough else f"{amount(value)} {goal.words}, and {amount(bound)} {verb}. {goal.said}"
-    )
+    if enough:
+        return ""
+    more = ""
+    if goal.counter == "barriers" and bound:
+        more = f" That is {amount(round(value / bound, 2))} times as many."
+    return f"{amount(value)} {goal.words}, and {amount(bound)} {verb}.{more} {goal.said}"
 
 
 def met(exercise: Exercise, goal: Goal, case: Case, report) -> str:
@@ -54,7 +57,9 @@ def measured(goal: Goal, report) -> float:
 
 
 def busiest(goal: Goal, report) -> list[int]:
-    """The line that adds most to a goal's counter."""
+    """The line that adds most to a goal's counter; no barrier, since each of them may be needed."""
+    if goal.counter == "barriers":
+        return []
     counts = {line: counts.get(goal.counter, 0) for line, counts in report.by_line.items() if line}
     if not counts or not max(counts.values()):
         return []

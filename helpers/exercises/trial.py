@@ -15,6 +15,7 @@ from ..kernels.launches import Launch, refusal
 from ..measure import timing
 from ..panels.difference import Difference, difference
 from ..problem.problem import Problem
+from ..simulator.errors import SimulatorError
 from ..simulator.limits import SIMULATED
 from .answer import Refused, kernel_of_solution
 from .spec import Case, Exercise
@@ -53,9 +54,10 @@ def simulate(
     problem = _problem(exercise, case, kernel)
     prepared = problem.prepare()
     slower = 1 if options.get("schedule", "lockstep") == "lockstep" else _MORE_STEPS
+    steps = options.pop("max_steps", MOST_STEPS * slower)
     with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
         report, _ = prepared.launches[0].simulate(
-            copy=False, max_steps=MOST_STEPS * slower, progress=False, **options
+            copy=False, max_steps=steps, progress=False, **options
         )
     changed = (
         name
@@ -182,3 +184,16 @@ def solved(exercise: Exercise, case: tuple):
     """The report of the solution at a case."""
     kernel = kernel_of_solution(exercise, case)
     return simulate(exercise, dict(case), kernel, quiet=True, count=True).report
+
+
+@functools.lru_cache(maxsize=64)
+def most_steps(exercise: Exercise, case: tuple) -> int:
+    """Instructions that a variant of the solution may take: 16 times as many, or a little more."""
+    steps = 250
+    while steps < MOST_STEPS:
+        with contextlib.suppress(SimulatorError):
+            kernel = kernel_of_solution(exercise, case)
+            simulate(exercise, dict(case), kernel, quiet=True, count=False, max_steps=steps)
+            return 16 * steps
+        steps *= 2
+    return MOST_STEPS

@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no guard along N",
             (("row < N && i + j < N ?", "row < N ?"),),
             "right",
-            ("out-of-bounds read", "guard"),
+            ("out-of-bounds read",),
         ),
         Wrong(
             "places exchanged",

@@ -12,7 +12,7 @@ from helpers.exercises import Misconception, check, exercise, solution
 from helpers.exercises.checking import run
 from helpers.exercises.comparing import Behaviour, Candidate, behaviour, distance, fits
 from helpers.exercises.diagnosis import at_fault, own_lines, unfilled
-from helpers.exercises.first_order import changes
+from helpers.exercises.small_changes.first_order import changes
 from helpers.panels.difference import difference
 
 GUESSES = ("every 3rd", "/ and %", "Check the indices", "Compute one element", "race", "nan of")

@@ -58,19 +58,20 @@ def changes(text: str, lines: Collection[int], words: Collection[str]) -> list[C
     for one in found:
         for rule in (*INDEX_RULES, *FLOW_RULES):
             for pieces, mistake, mended in rule(one):
-                _keep(made, text, pieces, mistake, mended, one.line)
+                _keep(made, text, pieces, mistake, mended)
     for pieces, said in (pair for group in _groups(found) for pair in _everywhere(group)):
         said, *names = said.split("|")  # of two names, the right one first
-        _keep(made, text, pieces, said.format(*names[::-1]), said.format(*names), found[0].line)
+        _keep(made, text, pieces, said.format(*names[::-1]), said.format(*names))
     return list(made.values())
 
 
-def _keep(made, text, pieces, mistake, mended, line) -> None:
+def _keep(made, text, pieces, mistake, mended) -> None:
     changed = text
     for start, end, new in sorted(pieces, reverse=True):
         changed = f"{changed[:start]}{new}{changed[end:]}"
     if changed == text:
         return
+    line = text.count("\n", 0, min(start for start, *_ in pieces)) + 1
     if (known := made.get(changed)) is not None:  # another rule has come to the same text
         mistake, mended, line = known.mistake or mistake, known.mended or mended, known.line
     made[changed] = Change(changed, mistake, mended, line)

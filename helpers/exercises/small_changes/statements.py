@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..simulator.compile.source_text import mask
+from ...simulator.compile.source_text import mask
 
 _ASSIGNS = re.compile(r"(?<![=!<>])((?:[+\-*/%&|^]|<<|>>)?=)(?!=)")
 _DECLARES = re.compile(

@@ -281,7 +281,7 @@ def _steps(one: Statement) -> Iterator[Found]:
     what = one.what()
     if one.is_declaration or not (one.target or "(" in code):
         return
-    yield [(one.start, one.end, ";")], f"A step is missing: {what} is not there.", ""
+    yield [(one.start, one.end, ";")], f"A step is missing: {re.sub('^the ', 'a ', what)}.", ""
 
 
 FLOW_RULES = (

@@ -212,7 +212,7 @@ def _members(one: Statement) -> Iterator[Found]:
     """Another member of a float4, or all numbers of an array's elements further on."""
     for found in re.finditer(r"(?<=[\w\])])\.([xyzw])\b", one.code):
         before = re.search(r"\w+$", one.code[: found.start()])
-        if before and before[0].endswith("Idx"):
+        if before and before[0].endswith(("Idx", "Dim")):
             continue
         at = one.start + found.start(1)
         said = f"Another member of {before[0] if before else 'it'} belongs in {one.what()}."

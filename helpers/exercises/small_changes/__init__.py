@@ -1,0 +1,1 @@
+"""Small changes of a kernel, and what each says of a mistake."""

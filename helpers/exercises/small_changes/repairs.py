@@ -1,0 +1,253 @@
+"""Small changes of an answer that may put it right, beside those of `first_order`: what they say.
+
+A change that makes an answer right at every case shows what was wrong in it. The sentence tells
+what is wrong in the line as it stands, and not what it should be.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from .first_order import Change
+from .statements import Replaced, Statement, statements, terms
+
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Z_]+)[ \t]+\d", re.MULTILINE)
+_BUILT_IN = {
+    "threadIdx": "is a thread's place in its block",
+    "blockIdx": "is the number of one block",
+    "blockDim": "is how many threads one block has",
+    "gridDim": "is how many blocks there are",
+}
+_ALL_THREADS = "gridDim.x * blockDim.x"
+_LEAVES = (
+    "Threads leave the kernel here that are needed below: they have a part of the block's work to "
+    "do, or a barrier to pass."
+)
+_KEEPS = "Where the condition does not hold, nothing is stored: there {} holds what it held before."
+_PLAIN = re.compile(r"(?!(?:for|if|while|else|return|break|continue|__sync\w*)\b)[^{}?]*;$")
+Found = tuple[list[Replaced], str]
+
+
+def repairs(text: str, lines: Collection[int], words: Collection[str]) -> list[Change]:
+    """Changes of some lines of an answer; the likelier first.
+
+    Args:
+        text: the answer.
+        lines: numbers of the lines that may be changed.
+        words: names of sizes.
+    """
+    words = [*words, *(w for w in _MACRO.findall(text) if w not in words)]
+    found = list(statements(text, lines, words))
+    made: dict[str, Change] = {}
+
+    def keep(pieces: list[Replaced], said: str, line: int) -> None:
+        changed = text
+        for start, end, new in sorted(pieces, reverse=True):
+            changed = f"{changed[:start]}{new}{changed[end:]}"
+        if changed != text:
+            made.setdefault(changed, Change(changed, "", said, line))
+
+    for rules in (_RULES, _LATER):
+        for rule in rules:
+            for one in found:
+                for pieces, said in rule(one):
+                    keep(pieces, said, one.line)
+        for several in _SEVERAL if found else ():
+            for pieces, said, line in several(found):
+                keep(pieces, said, line)
+    return list(made.values())
+
+
+def _equal(one: Statement) -> Iterator[Found]:
+    for m in re.finditer(r"([\w.]+) == ([\w.]+(?: - 1)?)", one.code):
+        at = one.start + m.start() + len(m[1]) + 1
+        said = f"The condition holds where {m[1]} is equal to {m[2]}, and for none beyond that."
+        if one.is_guard:
+            yield [(at, at + 2, ">=")], said
+        yield [(at, at + 2, "!=")], f"The comparison of {m[1]} with {m[2]} is the wrong way round."
+
+
+def _leaving(one: Statement) -> Iterator[Found]:
+    for word, other, said in (
+        ("break", "continue", "`break` ends the loop for good, and only one turn is to be left "
+         "out."),
+        ("return", "continue", "`return` ends the thread for good, and only one turn is to be left "
+         "out."),
+    ):  # fmt: skip
+        for m in re.finditer(rf"\b{word};", one.code):
+            yield [(one.start + m.start(), one.start + m.end() - 1, other)], said
+    if re.match(r"if \(.*\) return;$", one.code):
+        yield [(one.start, one.end, ";")], _LEAVES
+
+
+def _built_in(one: Statement) -> Iterator[Found]:
+    for m in re.finditer(r"\b(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", one.code):
+        at = one.start + m.start(), one.start + m.end()
+        said = f"`{m[0]}` {_BUILT_IN[m[1]]}, and another number belongs here."
+        others = [f"{name}.{m[2]}" for name in _BUILT_IN if name != m[1]]
+        if m[1].endswith("Dim"):
+            others.insert(0, f"({_ALL_THREADS})")
+        names = [n for n in one.scope if n != one.target]
+        for new in (*names, *others):
+            yield [(*at, new)], said
+
+
+def _steps(one: Statement) -> Iterator[Found]:
+    loop = re.match(r"for \([^;]*;[^;]*;([^;{]*)\)(?=\s|$|\{)", one.code)
+    news = (_ALL_THREADS, "blockDim.x", *one.words)
+    if loop:
+        begin, step = loop.start(1), loop[1]
+        m = re.match(r"\s*(?:(\w+)\+\+|\+\+(\w+)|(\w+) \+= ([^,]+))$", step)
+        if m:
+            name = m[1] or m[2] or m[3]
+            for new in news:
+                piece = (one.start + begin, one.start + loop.end(1), f" {name} += {new}")
+                yield [piece], f"The loop over {name} has the wrong step."
+    elif m := re.match(r"(\w+) \+= ([^;]+);$|(\w+)\+\+;$", one.code):
+        name = m[1] or m[3]
+        if name in one.scope:
+            for new in news:
+                yield (
+                    [(one.start, one.end, f"{name} += {new};")],
+                    f"{name} goes on by the wrong number.",
+                )
+
+
+def _ends(one: Statement) -> Iterator[Found]:
+    """A guard that looks at one end only."""
+    for m in re.finditer(r"([A-Za-z_]\w*(?: \+ \w+)?) < [\w.]+", one.code):
+        if not one.code.startswith("for"):
+            at = one.start + m.start()
+            said = f"The guard looks at one end only: {m[1]} may be less than 0."
+            yield [(at, at, f"{m[1]} >= 0 && ")], said
+
+
+def _guards(one: Statement) -> Iterator[Found]:
+    """A guard that is missing, or looks at one index of two."""
+    guarded = re.match(r"if \(", one.code)
+    sizes = [w for w in one.words]
+    if not (one.assignment and one.accesses) or re.match(r"for\b|while\b", one.code):
+        return
+    if guarded or "?" in one.code:
+        close = one.code.find(") ") if guarded else one.code.find(" ?")
+        names = [
+            n for n in one.scope if n not in sizes and not re.search(rf"\b{n}\b", one.code[:close])
+        ]
+        for name in names if close > 0 else ():
+            for size in sizes:
+                piece = (one.start + close, one.start + close, f" && {name} < {size}")
+                yield [piece], f"The guard does not look at {name}."
+        for a, b in one.accesses[0].indices if not guarded else ():
+            for size in sizes:
+                said = f"A guard is missing: nothing stops at the end of {one.accesses[0].name}."
+                yield [(one.start, one.start, f"if ({one.code[a:b]} < {size}) ")], said
+        return
+    if one.is_declaration:
+        return
+    said = "A guard is missing: nothing stops at the edge."
+    for access in one.accesses:
+        for a, b in access.indices:
+            index = one.code[a:b]
+            if index.isdigit():
+                continue
+            for size in sizes:
+                yield [(one.start, one.start, f"if ({index} < {size}) ")], said
+            if parts := terms(index):
+                row, width, rest = parts
+                if rest:
+                    both = f"if (({row}) < {width} && ({rest}) < {width}) "
+                    yield [(one.start, one.start, both)], said
+
+
+def _index_terms(one: Statement) -> Iterator[Found]:
+    for access in one.accesses:
+        for a, b in access.indices:
+            index = one.code[a:b]
+            if "?" in index or index.isdigit():
+                continue
+            said = f"A term is missing in the index of {access.name}."
+            end = one.start + b
+            for word in one.scope:
+                if not re.search(rf"\b{word}\b", index):
+                    yield [(end, end, f" + {word}")], said
+            for word in one.words:
+                yield [(end, end, f" - {word}")], said
+                for m in re.finditer(r"\b\w+ \* \w+\b", index):
+                    at = one.start + a + m.end()
+                    yield (
+                        [(at, at, f" * {word}")],
+                        f"A factor is missing in the index of {access.name}.",
+                    )
+
+
+def _types(one: Statement) -> Iterator[Found]:
+    m = re.match(r"(?:const )?(int|unsigned)(?= \w+ = )", one.code)
+    if m and one.target:
+        at = one.start + m.start(1), one.start + m.end(1)
+        said = f"{one.target} is an integer, which cuts off what stands behind the point."
+        yield [(*at, "float")], said
+
+
+def _too_many(one: Statement) -> Iterator[Found]:
+    if one.assignment and _PLAIN.match(one.code) and not one.is_declaration:
+        said = f"There is a step too many: {one.what()}."
+        yield [(one.start, one.end, ";")], said
+
+
+def _order(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
+    """Two neighbouring steps in the other order; one that belongs into a loop, or before it."""
+    for a, b in zip(found, found[1:], strict=False):
+        if _PLAIN.match(a.code) and _PLAIN.match(b.code) and a.code != b.code:
+            said = f"Two steps stand in the wrong order: {a.what()} comes before {b.what()}."
+            yield [(a.start, a.end, b.code), (b.start, b.end, a.code)], said, a.line
+        bar = [x for x in (a, b) if x.code == "__syncthreads();"]
+        if len(bar) == 1:
+            other = a if bar[0] is b else b
+            said = f"The barrier stands on the wrong side of line {other.line}."
+            yield [(a.start, a.end, b.code), (b.start, b.end, a.code)], said, bar[0].line
+    for n, a in enumerate(found):
+        if not (a.assignment and a.target and _PLAIN.match(a.code)):
+            continue
+        for b in found[n + 1 : n + 6]:
+            if b.code.startswith("for") and b.code.endswith("{"):
+                said = (
+                    f"{a.target} is set once, before the loop: in later turns it still holds what "
+                    "the turn before has left."
+                )
+                yield [(a.start, a.end, ""), (b.end, b.end, f" {a.code}")], said, a.line
+        above = found[n - 1] if n else None
+        if above and above.code.startswith("for") and above.code.endswith("{"):
+            said = f"{a.target} is set anew in each turn of the loop, so what it held is lost."
+            yield [(a.start, a.end, ""), (above.start, above.start, f"{a.code} ")], said, a.line
+
+
+def _numbers(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
+    """A number that stands for a name, in all calls."""
+    hits: dict[str, list[tuple[int, int, int]]] = {}
+    for one in found:
+        for m in re.finditer(r"(?<=, )(\d+)(?=\))", one.code):
+            at = one.start + m.start(1), one.start + m.end(1), one.line
+            hits.setdefault(m[1], []).append(at)
+    for number, places in hits.items():
+        for name in found[0].scope:
+            pieces = [(a, b, name) for a, b, _ in places]
+            yield pieces, f"It is always {number} here, and it should change.", places[0][2]
+
+
+def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
+    """Elements of tiles that are not set past the edges."""
+    pieces, names = [], []
+    for one in found:
+        m = re.match(r"if \(.*\) (s_\w+|\w*tile\w*)((?:\[[^\]]*\])+) = [^;]*;$", one.code)
+        if m:
+            pieces.append((one.end, one.end, f" else {m[1]}{m[2]} = 0.0f;"))
+            names.append((m[1], one.line))
+    if pieces:
+        listed = " or ".join(dict.fromkeys(name for name, _ in names))
+        yield pieces, _KEEPS.format(listed), names[0][1]
+
+
+_RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
+    _equal, _leaving, _types, _steps, _built_in,
+)  # fmt: skip
+_SEVERAL = (_keeps, _numbers, _order)
+_LATER = (_ends, _guards, _index_terms, _too_many)
