@@ -140,6 +140,22 @@ def test_small_changes_are_named(name, old, new, words):
         assert verdict.failed.name == "right" and not verdict.picture
 
 
+# (exercise, old, new, words, marked line): a change of the answer tells the cause
+MENDED = [
+    ("00_differences", "if (i < n - 1)", "if (i == n - 1) return;\n", "none beyond", "if (i =="),
+    ("00_few_threads", "i += step", "i++", "wrong step", "for (int i"),
+    ("03_window", "at >= 0 && at < n", "at < n", "one end only", "s_X[j]"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "words", "line"), MENDED, ids=lambda v: str(v)[:14])
+def test_the_cause_is_told_before_what_follows_from_it(name, old, new, words, line):
+    text = answer(name, (old, new))
+    verdict = check(name, text)
+    assert words in verdict.todo and "__sync" not in said(verdict), verdict
+    assert [text.split("\n")[n - 1].strip()[: len(line)] for n in verdict.lines] == [line]
+
+
 def test_a_change_that_puts_the_answer_right_tells_the_mistake():
     """In a kernel that is written otherwise than the solution, so that no text is near it."""
     tree = solution("04_best_key")
