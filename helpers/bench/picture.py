@@ -78,7 +78,7 @@ def _reads(canvas: Canvas, report: Report, trace: Sequence[BlockAccess], sizes: 
             stored.setdefault(a.array, set()).update(found)
     if len(reads) != 2 or len(stored) != 1 or not {*reads, *stored} <= set("QKVSPO"):
         return ""
-    scale = 168 / max(N, d)
+    scale = 150 / max(N, d)  # three squares stay left of the words
     [result] = stored
     x = float(_LEFT)
     for name in (*reads, result):

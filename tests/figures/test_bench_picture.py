@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+
 import numpy as np
 import pytest
 from figure_layout import faults
@@ -13,6 +15,8 @@ from helpers.bench.picture import HEIGHT, picture
 from helpers.bench.subject import subject_of
 from helpers.bench.view import pictures
 from helpers.figures.pictures.banks import run_tile
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def results(rung: str, choices: dict, **start) -> list:
@@ -61,6 +65,18 @@ def test_reads_and_the_products_that_they_serve(drawn, rung):
         said = " ".join(texts(svg["scaled_dot_product"]))
         assert f"= {reads:,} elements" in said and f"for {products:,} products" in said
         assert f"{products / reads:.3g} products a read" in said
+
+
+def test_words_stand_right_of_three_squares():
+    [one] = results("tiled", {"TILE": [8]}, N=32, d=32)
+    drawing = ET.fromstring(pictures(one)["scaled_dot_product"])
+    [words] = [
+        float(text.get("x"))
+        for text in drawing.iter(f"{SVG}text")
+        if "".join(text.itertext()).startswith("block (0, 0) reads")
+    ]
+    ends = [float(r.get("x")) + float(r.get("width")) for r in drawing.iter(f"{SVG}rect")]
+    assert max(end for end in ends if end < 900) < words
 
 
 def test_half_of_the_threads_are_left_at_each_level(drawn):

@@ -53,7 +53,7 @@ def _title(tile: BankTile) -> str:
 def _together(tile: BankTile) -> Frame:
     said = [f"{one.name} {one.verdict.wavefronts}" for one in tile.layouts]
     canvas = Canvas(height=_HEIGHT, label=f"{_title(tile)}. Wavefronts: {', '.join(said)}.")
-    canvas.text(48, 22, _title(tile), size=18, bold=True)
+    canvas.text(48, 20, _title(tile))
     cell = _fitting(268 / (tile.columns + tile.pad), 8)
     for number, one in enumerate(tile.layouts):
         grid = Grid(48 + 306 * number, 84, cell, 8, ROWS, tile.columns)
@@ -181,7 +181,7 @@ def _lanes(canvas: Canvas, tile: BankTile, layout: TileLayout, x: float, y: floa
     swatches: dict[tuple[str, float], list] = {}
     lines = []
     for half in range(2):
-        left = x + 250 * half
+        left = x + 254 * half
         look = {"size": SMALLEST, "mono": True, "fill": "muted"}
         canvas.text(left, y - 10, "lane", **look)
         heading = _line("", "r,c", "byte", "bank", "turn")
