@@ -65,6 +65,15 @@ TRANSPOSE = Exercise(
             ),
         ),
         Misconception(
+            "The guard of the store asks for a place in K: KT has d rows and N columns.",
+            (("row < d && col < N", "row < N && col < d"),),
+        ),
+        Misconception(
+            "The store is guarded by what the thread has copied: it has to be guarded by the row "
+            "and the column of KT that it writes.",
+            (("row < d && col < N", "first_row + ty < N && first_col + tx < d"),),
+        ),
+        Misconception(
             "Row and column use the same one of `tx` and `ty`, so the threads write a diagonal.",
             (("col = first_row + tx", "col = first_row + ty"),),
         ),
@@ -164,6 +173,11 @@ GATHER = Exercise(
         Misconception(
             "The weights are left out: the rows are added up as they are.",
             results={"O": lambda W, keys, V: _gathered(np.ones_like(W), keys, V)},
+        ),
+        Misconception(
+            "The tiles hold only the places from `m` on, so within them a place is numbered by `k` "
+            "alone.",
+            ((_WEIGHT, "s_W[m + k][ty]"), (_KEY, "s_keys[m + k][ty]")),
         ),
         Misconception(
             "The first places of each list are used again and again: the copy of list and weights "

@@ -1,5 +1,6 @@
 """Chapter 07, bank conflicts: its rungs and exercises."""
 
+import itertools
 import re
 
 import numpy as np
@@ -241,6 +242,19 @@ TRANSPOSE = Exercise(
     ),
 )
 
+
+def _two_rows_exchanged(a: int, b: int):
+    """dV with rows a and b of each patch of 4 rows exchanged; past its last row are zeros."""
+
+    def result(P: np.ndarray, dO: np.ndarray) -> np.ndarray:
+        N, d = dO.shape
+        rows = np.pad(P.T @ dO, ((0, -N % 4), (0, 0))).reshape(-1, 4, d)
+        rows[:, [a, b]] = rows[:, [b, a]]
+        return rows.reshape(-1, d)[:N]
+
+    return result
+
+
 _SUMS = tuple(f"add_multiple(sum[{r}], p.{x}, o);" for r, x in enumerate("xyzw"))
 _P_LOAD, _DO_LOAD = "s_P[k][4 * ty]", "s_dO[k][4 * tx]"
 
@@ -325,6 +339,42 @@ GRADIENT = Exercise(
                 )
             },
         ),
+        Misconception(
+            "The tile of P is read with its indices exchanged: the position along the sum comes "
+            "first in it, then the row of dV.",
+            (
+                (
+                    f"*(const float4*)&{_P_LOAD}",
+                    "make_float4(s_P[4 * ty][k], s_P[4 * ty + 1][k], s_P[4 * ty + 2][k], "
+                    "s_P[4 * ty + 3][k])",
+                ),
+            ),
+        ),
+        Misconception(
+            "The number of the thread in its block is taken for its column of patches, which `tx` "
+            "is: 64 threads share 8 columns.",
+            ((_DO_LOAD, "s_dO[k][4 * threadIdx.x]"),),
+        ),
+        Misconception(
+            "All products are added twice.",
+            results={"dV": lambda P, dO: 2 * P.T @ dO},
+        ),
+        Misconception(
+            "The four products of p and o at the same place were added up, as in a dot product: "
+            "each of the four elements of P belongs to each of the four of dO.",
+            (
+                (_SUMS[0], "sum[0].x += p.x * o.x + p.y * o.y + p.z * o.z + p.w * o.w;"),
+                *((one, "") for one in _SUMS[1:]),
+            ),
+        ),
+        *(
+            Misconception(
+                f"Rows {a} and {b} of the patch are exchanged: sum[{a}] got the element of P that "
+                f"belongs to sum[{b}].",
+                results={"dV": _two_rows_exchanged(a, b)},
+            )
+            for a, b in itertools.combinations(range(4), 2)
+        ),
         *(
             Misconception(
                 f"One row of the patch gets no products, the one of sum[{r}]: there are four.",
@@ -349,6 +399,12 @@ GRADIENT = Exercise(
         Misconception(
             "Rows and columns of P are exchanged: this is the product of P itself and dO.",
             results={"dV": lambda P, dO: P @ dO},
+        ),
+    ),
+    signs=(
+        (
+            r"float4\s*\*\s*(?:\)\s*s_\w+|>\s*\(\s*s_\w+)[\w\[\]\s]*\)*\s*(?:\[|\+)\s*4\s*\*\s*t[xy]",
+            "An index behind a pointer to float4 counts float4: a row of a tile has 8 of them.",
         ),
     ),
     explanation=(

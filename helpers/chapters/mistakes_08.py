@@ -357,6 +357,47 @@ PARTS = (
         (("M[part * n + row]", "M[row * parts + part]"),),
     ),
     Misconception(
+        "The maximum of the last part is kept, and not the common one: the sums belong to that.",
+        (("row_max = new_max;", "row_max = m;"),),
+    ),
+    Misconception(
+        "The row is divided by the sum in every turn: it has to be divided once, at the end.",
+        (
+            (
+                "        row_max = new_max;\n",
+                "        row_max = new_max;\n        out /= row_sum;\n",
+            ),
+        ),
+    ),
+    Misconception(
+        "A part's row is multiplied by its sum: each holds the weights already.",
+        (("now * a;", "now * l * a;"),),
+    ),
+    Misconception(
+        "The factors are powers of 2: the parts were made with powers of e.",
+        (("before = expf(", "before = exp2f("), ("now = expf(", "now = exp2f(")),
+    ),
+    Misconception(
+        "Two exponentials are divided: each of them overflows where scores are large, though the "
+        "one of the difference does not.",
+        (("now = expf(m - new_max)", "now = expf(m) / expf(new_max)"),),
+    ),
+    Misconception(
+        "The factor of the old side was used for the new part as well: it has one of its own.",
+        (
+            ("before * row_sum + now * l", "before * (row_sum + l)"),
+            ("before * out + now * a", "before * (out + a)"),
+        ),
+    ),
+    Misconception(
+        "The sum of the weights is never added up, and the row is divided by it.",
+        (("        row_sum = before * row_sum + now * l;\n", ""),),
+    ),
+    Misconception(
+        "The factor of the new part is upside down: its exponent must not be above 0.",
+        (("expf(m - new_max)", "expf(new_max - m)"),),
+    ),
+    Misconception(
         "The maximum of the parts so far is never kept: the next part is compared with "
         "minus infinity.",
         (("        row_max = new_max;\n", ""),),

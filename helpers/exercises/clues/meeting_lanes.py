@@ -17,6 +17,7 @@ from ...simulator.limits import BANKS, LANES, SECTOR_BYTES, WORD
 from ..answer import declared
 from ..diagnosis import own_lines, whole
 from ..spec import Case, Exercise, Goal
+from ..trial import solved
 from .place_maps import element, lines_of_map, places
 
 _COUNTER = re.compile(r"(shared|global)_(load|store)_(bank_conflicts|sectors)")
@@ -57,6 +58,8 @@ def _that_set(exercise: Exercise, text: str, line: int) -> list[int]:
         n: re.match(r"\s*(?:const\s+)?(?:\w+\s+)?(\w+)\s*=(?!=)", rows[n - 1])
         for n in own_lines(exercise, whole(text))
     }
+    right = {row.strip() for row in exercise.solution.split("\n")}
+    sets = {n: found for n, found in sets.items() if rows[n - 1].strip() not in right}
     return [n for n, found in sets.items() if found and found[1] in used and n != line]
 
 
@@ -136,7 +139,8 @@ def _some(what: Sequence) -> str:
 def _sectors(exercise: Exercise, text: str, case: Case, accesses: Iterable):
     wasted: dict[int, int] = defaultdict(int)
     worst: dict[int, tuple] = {}
-    for a in accesses:
+    kept = list(accesses)
+    for a in kept:
         for warp in np.flatnonzero(a.active.any(axis=1)):
             lanes = np.flatnonzero(a.active[warp])
             addresses = a.addresses[warp, lanes]
@@ -147,7 +151,7 @@ def _sectors(exercise: Exercise, text: str, case: Case, accesses: Iterable):
             if a.line not in worst or sectors - least > worst[a.line][0]:
                 worst[a.line] = (sectors - least, sectors, different, a, warp, lanes)
     if not wasted or max(wasted.values()) <= 0:
-        return None
+        return _too_often(exercise, case, kept)
     line = max(wasted, key=wasted.get)
     _, sectors, different, a, warp, lanes = worst[line]
     indices = a.indices[warp, lanes]
@@ -167,3 +171,32 @@ def _sectors(exercise: Exercise, text: str, case: Case, accesses: Iterable):
         return f"{said}they are {apart} elements apart, so each is in a sector of its own.", line
     hold = sectors * SECTOR_BYTES // a.bytes
     return f"{said}{different} elements in {sectors} sectors, which hold {hold}.", line
+
+
+def _too_often(exercise: Exercise, case: Case, accesses: Sequence):
+    """The array of which a block loads more sectors than the solution does, all of them full."""
+    if not accesses:
+        return None
+    kind = accesses[0].kind
+    right = solved(exercise, tuple(case.items())).of_block(space="global", kind=kind)
+    least, own = _by_array(right), _by_array(accesses)
+    more = {name: len(own[name]) - len(least.get(name, ())) for name in own}
+    name = max(more, key=more.get)
+    if more[name] <= 0:
+        return None
+    line = max((a.line for a in accesses if a.array == name), default=0)
+    verb = "loads" if kind == "load" else "stores"
+    return (
+        f"The first block {verb} {len(own[name])} sectors of {name}, and "
+        f"{len(least.get(name, ()))} would do: the rest brings nothing that is needed."
+    ), line
+
+
+def _by_array(accesses: Iterable) -> dict[str, list[int]]:
+    """The sectors of each array that the warps of a block have asked for, one by one."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for a in accesses:
+        for warp in np.flatnonzero(a.active.any(axis=1)):
+            asked = a.addresses[warp, a.active[warp]] // SECTOR_BYTES
+            found[a.array] += np.unique(asked).tolist()
+    return found
