@@ -154,7 +154,7 @@ SEEN = [
                 ("s_Q + place(lane % 16, 2 * k + lane / 16)",
                  "s_Q + place(lane % 16, 2 * k + lane / 16 ^ lane / 2 % 4)"),
             ),
-            "What stores a tile and what reads it have to use the same map",
+            "It goes through the map, but what is passed to the map or added after it",
             ("lane / 2 % 4",),
         ),
         (
@@ -162,7 +162,7 @@ SEEN = [
             "out of the tile of O",
             (("place(row, j) / 2 + lane", "40 * row + place(row, j) / 2 + lane"),),
             "writes row 2 of its tile, and row 1 belongs there",
-            ("s_pairs[pair] =",),
+            ("40 * row +",),
         ),
         (
             "09_repair",

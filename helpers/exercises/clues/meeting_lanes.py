@@ -12,13 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...panels.numbers import listed
-from ...simulator.compile.source_text import mask
 from ...simulator.limits import BANKS, LANES, SECTOR_BYTES, WORD
-from ..answer import declared
-from ..diagnosis import own_lines, whole
 from ..spec import Case, Exercise, Goal
 from ..trial import solved
-from .place_maps import element, lines_of_map, places
+from .place_maps import element, goes_through, lines_of_map, places, setting
 
 _COUNTER = re.compile(r"(shared|global)_(load|store)_(bank_conflicts|sectors)")
 _SHOWN = 4  # of many, that are listed
@@ -50,17 +47,9 @@ def why_missed(exercise: Exercise, goal: Goal, text: str, case: Case, report) ->
 
 def _that_set(exercise: Exercise, text: str, line: int) -> list[int]:
     """Lines that a student wrote and that decide where a line reads or writes."""
-    if exercise.place is not None:
+    if exercise.place is not None and goes_through(exercise, text, line):
         return lines_of_map(text, exercise.place)
-    rows = mask(text).split("\n")
-    used = set(re.findall(r"\w+", rows[line - 1])) - set(declared(exercise))
-    sets = {
-        n: re.match(r"\s*(?:const\s+)?(?:\w+\s+)?(\w+)\s*=(?!=)", rows[n - 1])
-        for n in own_lines(exercise, whole(text))
-    }
-    right = {row.strip() for row in exercise.solution.split("\n")}
-    sets = {n: found for n, found in sets.items() if rows[n - 1].strip() not in right}
-    return [n for n, found in sets.items() if found and found[1] in used and n != line]
+    return setting(exercise, text, line)
 
 
 # ------------------------------------------------------------------ banks
@@ -76,7 +65,8 @@ def _conflict(exercise: Exercise, text: str, case: Case, accesses: Iterable):
     for a, warp, lanes in sorted(worst.values(), key=lambda one: -len(one[2])):
         indices = [int(a.indices[warp, lane]) for lane in lanes]
         verb = "read" if a.kind == "load" else "write"
-        rows = _by_rows(exercise, text, case, a.array, indices) if exercise.place else None
+        through = exercise.place is not None and goes_through(exercise, text, a.line)
+        rows = _by_rows(exercise, text, case, a.array, indices) if through else None
         if rows:
             return f"In line {a.line}, {len(lanes)} lanes of a warp {verb} {rows}", a.line
         told.append((f"In line {a.line}, lanes {_some(lanes)} of a warp {verb} "
@@ -112,10 +102,13 @@ def _by_rows(exercise: Exercise, text: str, case: Case, array: str, indices: lis
         return None
     rows = [row for _, row, *_ in cells]
     columns = {column for *_, column, _ in cells}
-    if len(columns) > 1 or len(set(rows)) < len(rows):
+    if len(set(rows)) < len(rows):
         return None
+    its = [int(where[row % a.rows, column]) for _, row, column, _ in cells]
+    if len(columns) > 1:
+        which = _some([f"{a.column} {column} of row {row}" for _, row, column, _ in cells])
+        return f"{which} at once. They are kept at places {_some(its)}, which are in the same bank."
     column = columns.pop()
-    its = [int(where[row % a.rows, column]) for row in rows]
     what = f"{a.column} {column} of rows {_some(rows)} at once."
     if len(set(its)) == 1:
         return (

@@ -14,7 +14,8 @@ from ...kernels.kernel import Kernel
 from ...kernels.launches import Launch
 from ...problem.problem import Problem
 from ...simulator.compile.source_text import line_of, mask
-from ..answer import kernel_of, kernel_of_solution
+from ..answer import declared, kernel_of, kernel_of_solution
+from ..diagnosis import own_lines, whole
 from ..spec import Case, Exercise, PlaceMap
 from ..trial import simulate
 
@@ -111,7 +112,7 @@ def of_the_lines(exercise: Exercise, text: str, case: Case, kernel: Kernel) -> T
             should = element(a, right, wanted.array, int(wanted.indices[lane]))
             does = element(a, own, got.array, int(got.indices[lane]))
             if should is not None and should != does:
-                return _differs(a, should, does, got, text)
+                return _differs(exercise, should, does, got, text)
     return None
 
 
@@ -146,9 +147,10 @@ def element(
     return tile, row, int(np.argmax(known == place)), rest
 
 
-def _differs(a: PlaceMap, should, does, got, text: str) -> Told:
+def _differs(exercise: Exercise, should, does, got, text: str) -> Told:
+    a = exercise.place
+    lines = setting(exercise, text, got.line)
     way = "reads" if got.kind == "load" else "writes"
-    said = f"Line {got.line} {way}"
     if does is None or should[0] != does[0]:
         end = "another tile than the one that is meant."
     elif does[1:3] == should[2:0:-1]:
@@ -159,11 +161,40 @@ def _differs(a: PlaceMap, should, does, got, text: str) -> Told:
     elif should[1] != does[1]:
         end = f"row {does[1]} of its tile, and row {should[1]} belongs there."
     elif should[2] != does[2]:
+        why = (
+            "It goes through the map, but what is passed to the map or added after it is not what "
+            "the other lines use."
+            if goes_through(exercise, text, got.line)
+            else "It does not go through the map."
+        )
         end = (
             f"the place of {a.column} {does[2]} of row {does[1]}, by the map above, and "
-            f"{a.column} {should[2]} belongs there. What stores a tile and what reads it have to "
-            "use the same map."
+            f"{a.column} {should[2]} belongs there. {why}"
         )
     else:
         end = f"number {does[3]} within a {a.column}, and number {should[3]} belongs there."
-    return f"{said} {end}", [got.line]
+    return f"Line {got.line} {way} {end}", lines or [got.line]
+
+
+def setting(exercise: Exercise, text: str, line: int) -> list[int]:
+    """Lines that a student wrote and that set what a line uses."""
+    rows = mask(text).split("\n")
+    used = set(re.findall(r"\w+", rows[line - 1])) - set(declared(exercise))
+    right = {row.strip() for row in exercise.solution.split("\n")}
+    found = []
+    for n in sorted(own_lines(exercise, whole(text))):
+        row = text.split("\n")[n - 1]
+        sets = re.match(r"\s*(?:const\s+)?(?:\w+\s+)?(\w+)\s*=(?!=)", row)
+        if sets and sets[1] in used and n != line and row.strip() not in right:
+            found.append(n)
+    return found
+
+
+def goes_through(exercise: Exercise, text: str, line: int) -> bool:
+    """Whether a line, or one that sets what it uses, calls the map of the tiles."""
+    rows = mask(text).split("\n")
+    used = set(re.findall(r"\w+", rows[line - 1]))
+    call = re.compile(rf"\b{exercise.place.name}\s*\(")
+    sets = re.compile(r"\s*(?:const\s+)?(?:\w+\s+)?(\w+)\s*=(?!=)")
+    near = [row for row in rows if (found := sets.match(row)) and found[1] in used]
+    return any(map(call.search, [*rows[line - 1 : line + 1], *near]))
