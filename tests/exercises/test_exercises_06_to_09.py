@@ -176,7 +176,7 @@ SEEN = [
             "down a column of K",
             (("KT[row * N + col] = *element", "KT[row * N + col] = K[col * d + row]"),),
             "32 lanes of a warp load K[0], K[32]",
-            ("row = first_col", "col = first_row", "K[col * d + row]"),
+            ("K[col * d + row]",),
         ),
         (
             "07_float2",
