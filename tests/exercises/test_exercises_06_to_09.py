@@ -130,7 +130,7 @@ SEEN = [
             "padding",
             (("16 * row + (col ^ (row / 2))", "17 * row + col"),),
             "Rows begin 17 apart here",
-            ("17 * row", "s_K[place(ty, tx)]"),
+            ("17 * row",),
         ),
         (
             "07_transpose",
