@@ -1,6 +1,5 @@
-// 10d_wide_warps.cu with O and the sums rescaled only if need be: where the maximum of one of eight
-// rows has grown by more than SLACK powers of two. Else the rows keep their old maximum, and their
-// weights are 2^SLACK at most. How often that is so depends on the data.
+// 10d_wide_warps.cu with O rescaled only where the maximum of one of eight rows has grown by more
+// than SLACK powers of two. Else rows keep their old maximum, and weights are 2^SLACK at most.
 //
 // Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. The strides are the elements from
 // one batch, head or row to the next, in all four alike: heads * n * d, n * d and d if their shape
@@ -142,36 +141,43 @@ __device__ __forceinline__ void update_softmax(
     float (&r_max)[ROW_TILES][2], float (&r_sum)[ROW_TILES][2]
 ) {
     const float scale = 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
+    float r_new[ROW_TILES][2];
     #pragma unroll
-    for (int m = 0; m < ROW_TILES; m++) {
+    for (int i = 0; i < 2 * ROW_TILES; i++) {
+        const int m = i / 2, h = i % 2;  // row lane / 4 of a tile, and the row 8 below
+        float new_max = r_max[m][h];
         #pragma unroll
-        for (int h = 0; h < 2; h++) {  // row lane / 4 of the tile, and the row 8 below
-            float new_max = r_max[m][h];
+        for (int j = 0; j < KEY_TILES; j++) {
+            new_max = fmaxf(new_max, fmaxf(r_S[m][j][2 * h], r_S[m][j][2 * h + 1]));
+        }
+        new_max = fmaxf(new_max, shuffle_xor(new_max, 2));
+        new_max = fmaxf(new_max, shuffle_xor(new_max, 1));
+        r_new[m][h] = new_max;
+    }
+    #pragma unroll
+    for (int i = 0; i < 2 * ROW_TILES; i++) {
+        const int m = i / 2, h = i % 2;
+        const float growth = (r_new[m][h] - r_max[m][h]) * scale;  // as a power of two
+        if (SLACK < 0 || any_lane(growth > SLACK)) {
+            const float correction = exp2f(-growth);
+            r_max[m][h] = r_new[m][h];
+            r_sum[m][h] *= correction;
             #pragma unroll
-            for (int j = 0; j < KEY_TILES; j++) {
-                new_max = fmaxf(new_max, fmaxf(r_S[m][j][2 * h], r_S[m][j][2 * h + 1]));
+            for (int j = 0; j < CHUNKS; j++) {
+                r_O[m][j][2 * h] *= correction;
+                r_O[m][j][2 * h + 1] *= correction;
             }
-            new_max = fmaxf(new_max, shuffle_xor(new_max, 2));
-            new_max = fmaxf(new_max, shuffle_xor(new_max, 1));
-
-            const float growth = (new_max - r_max[m][h]) * scale;  // as a power of two
-            if (SLACK < 0 || any_lane(growth > SLACK)) {
-                const float correction = exp2f(-growth);
-                r_max[m][h] = new_max;
-                r_sum[m][h] *= correction;
-                #pragma unroll
-                for (int j = 0; j < CHUNKS; j++) {
-                    r_O[m][j][2 * h] *= correction;
-                    r_O[m][j][2 * h + 1] *= correction;
-                }
-            }
-            const float shift = r_max[m][h] * scale;
-            #pragma unroll
-            for (int j = 0; j < KEY_TILES; j++) {
-                r_S[m][j][2 * h] = exp2f(r_S[m][j][2 * h] * scale - shift);
-                r_S[m][j][2 * h + 1] = exp2f(r_S[m][j][2 * h + 1] * scale - shift);
-                r_sum[m][h] += r_S[m][j][2 * h] + r_S[m][j][2 * h + 1];
-            }
+        }
+    }
+    #pragma unroll
+    for (int i = 0; i < 2 * ROW_TILES; i++) {  // with no branch among them and the products
+        const int m = i / 2, h = i % 2;
+        const float shift = r_max[m][h] * scale;
+        #pragma unroll
+        for (int j = 0; j < KEY_TILES; j++) {
+            r_S[m][j][2 * h] = exp2f(r_S[m][j][2 * h] * scale - shift);
+            r_S[m][j][2 * h + 1] = exp2f(r_S[m][j][2 * h + 1] * scale - shift);
+            r_sum[m][h] += r_S[m][j][2 * h] + r_S[m][j][2 * h + 1];
         }
     }
 }
