@@ -123,8 +123,8 @@ def test_what_a_bound_leaves_has_a_second_one_and_a_cause():
     seconds = 1e-3 * CASES[name]["ms"]
     said = bound(name, held=lambda: held).explains(seconds)
     assert re.fullmatch(
-        r"Of 2\.1\d ms, 5\d% is the least time of shared memory, 4\d% that of tensor cores; the rest "
-        r"is waiting, and a multiprocessor has 8 of 64 warps to hide it\.",
+        r"Of 2\.1\d ms, 5\d% is the least time of shared memory, 4\d% that of tensor cores; the "
+        r"rest is waiting, and a multiprocessor has 8 of 64 warps to hide it\.",
         said,
     )
     tight = "naive, scaled_dot_product, N = 16384"
