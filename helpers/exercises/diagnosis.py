@@ -19,6 +19,7 @@ from .answer import body, declared, kernel_of_solution
 from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
 from .small_changes.first_order import Change, changes
 from .small_changes.repairs import repairs
+from .small_changes.truth import is_true
 from .spec import Exercise
 from .trial import given
 from .variants import compiled
@@ -179,7 +180,7 @@ def _small_changes(
 ) -> list[tuple[str, list[int]]]:
     """The same of small changes of the solution, nearest to what was written first.
 
-    What is said has to be true of the answer's own text: see `_is_true`.
+    What is said has to be true of the answer's own text: see `is_true`.
     """
     solution = exercise.solution
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
@@ -200,7 +201,7 @@ def _small_changes(
             break
         lines = places(solution, change.text, text)
         said = _in_own_names(change.mistake, solution, text)
-        if made is None or said in found or not said or not _is_true(said, text, lines):
+        if made is None or said in found or not said or not is_true(said, text, lines):
             continue
         if fits(exercise, Candidate(said, change.text), seen, made):
             found[said], best = lines, apart
@@ -213,29 +214,6 @@ def _words(exercise: Exercise) -> list[str]:
     """Names of sizes."""
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
     return [a.name for a in kernel.arguments if not a.pointer] + list(declared(exercise))
-
-
-def _is_true(said: str, text: str, lines: list[int]) -> bool:
-    """Whether a sentence can be of a text: names, conditions and loops that it speaks of are there.
-
-    The lines are those that would be marked.
-    """
-    if not lines:
-        return "is missing" in said
-    rows = mask(text).split("\n")
-    marked = "\n".join(rows[n - 1] for n in lines)
-    used = [w for w in re.findall(r"[A-Za-z_]\w*", said) if re.search(rf"\b{w}\b", marked)]
-    named = re.findall(r"\b(?:index of|over|sets|comparison of|look at|uses|and) (\w+)", said)
-    if re.search(r"[Cc]ondition|[Gg]uard|comparison", said) and "missing" not in said:
-        if not re.search(r"\bif\b|\?|\bwhile\b|[<>]=?|[!=]=", marked):
-            return False
-    if blind := re.search(r"does not look at (\w+)", said):
-        return not re.search(rf"\b{blind[1]}\b", marked)
-    known = set(re.findall(r"[A-Za-z_]\w*", "\n".join(rows)))
-    code = {w for w in named if w not in ("the", "a", "it", "what", "columns", "where")}
-    if "loop over" in said or "comparison of" in said:
-        return bool(code) and all(w in used for w in code if w in known) and code <= known
-    return code <= known | set(said.lower().split()) - code
 
 
 def mended(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
