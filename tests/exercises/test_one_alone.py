@@ -32,8 +32,8 @@ _TREE = """for (int n = BLOCK_SIZE; n > 1; n = (n + 1) / 2) {
     }"""
 _ONE_FIRST = "if (tx == 0 && ty == 0) for (int a = 0; a < TILE; a++) for (int b = 0; b < TILE; b++)"
 _COLUMN = "for (int i = 0; i < N; i++) {\n        if (i != j) sum += P[(size_t)i * N + j];\n    }"
-_GATHERED = """s_W[ty][tx] = inside ? W[query * M + m + tx] : 0.0f;
-        s_keys[ty][tx] = inside ? keys[query * M + m + tx] : 0;"""
+_GATHERED = """s_W[ty][tx] = exists ? W[(m + ty) * N + owner] : 0.0f;
+        s_keys[ty][tx] = exists ? keys[(m + ty) * N + owner] : 0;"""
 
 # exercise, what one thread does, edits of the solution, words of the verdict
 ALONE = [
@@ -102,9 +102,10 @@ ALONE = [
     ), "one thread does alone"),
     ("06_gather", "the copying", (
         (_GATHERED, "if (tx == 0) for (int b = 0; b < TILE; b++) {\n"
-         "            const bool is = query < N && m + b < M;\n"
-         "            s_W[ty][b] = is ? W[query * M + m + b] : 0.0f;\n"
-         "            s_keys[ty][b] = is ? keys[query * M + m + b] : 0;\n        }"),
+         "            const int whose = blockIdx.y * TILE + b;\n"
+         "            const bool is = whose < N && m + ty < M;\n"
+         "            s_W[ty][b] = is ? W[(m + ty) * N + whose] : 0.0f;\n"
+         "            s_keys[ty][b] = is ? keys[(m + ty) * N + whose] : 0;\n        }"),
     ), "global load sectors"),
 ]  # fmt: skip
 

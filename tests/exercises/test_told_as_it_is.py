@@ -8,26 +8,25 @@ from helpers.exercises import check, solution
 from helpers.exercises.diagnosis import _in_own_names
 from helpers.simulator.compile.declared_elements import declared_sizes, named_element
 
-BELOW = "The guard lets an index below 0 through."
 _FILL = "s_X[j] = at >= 0 && at < n ? X[at] : 0.0f;"
 
 # exercise, edits of the solution, words that are said, words that are not
 TOLD = {
     "a step of half the launch": (
         "00_few_threads", (("gridDim.x * blockDim.x", "blockDim.x"),),
-        ("race on b[", "which elements does a thread take?"), ("barrier", "atomic"),
+        ("race on b[", "The loop over i has the wrong step."), ("__sync", "atomic"),
     ),
     "row and column exchanged in the mask": (
         "02_scores",
         (("if (col > row) {", "if (row > col) {"),
          ("S[(size_t)row * N + col] = MINUS", "S[(size_t)col * N + row] = MINUS")),
-        ("race on S[", "which elements does a thread take?"), ("barrier", "__sync"),
+        ("row and col are exchanged",), ("barrier", "__sync"),
     ),
     "no lower bound, and another name": (
         "03_window",
         (("const int at = start - RADIUS + j;", ""),
          (_FILL, "s_X[j] = start + j < n + RADIUS ? X[start + j - RADIUS] : 0.0f;")),
-        ("X[-5]", BELOW), ("look at at",),
+        ("X[-5]",), ("look at at",),
     ),
     "no condition at all": (
         "05_both_ways", (("if (row < N && col < N) S", "S"),),

@@ -98,6 +98,7 @@ def test_choices_of_a_bench_stay_whole_where_there_is_little_room(phone):
 
 def test_figures_play_under_a_finger_and_answers_wait_for_one(phone):
     player = phone.locator(".figure-player").first
+    player.locator(".figure-player-first").tap()
     player.locator(".figure-player-next").tap()
     assert player.locator(".figure-player-counter").inner_text().startswith("2 /")
     shows = phone.get_by_role("button", name="Show the answer")
@@ -105,7 +106,10 @@ def test_figures_play_under_a_finger_and_answers_wait_for_one(phone):
     before = shows.count()
     assert before > 0
     shows.first.tap()
-    assert phone.locator(".answer:visible").count() > waiting and shows.count() < before
+    assert phone.locator(".answer:visible").count() > waiting
+    if shows.count() == before:  # the first of two hints: a second touch shows the other
+        shows.first.tap()
+    assert shows.count() < before
 
 
 def test_the_contents_lead_to_a_heading(phone):
