@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.sync_api import TimeoutError as PageTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
@@ -96,7 +97,14 @@ class Lab:
             [path, THEMES[theme]],
         )
         self.page.locator(".jp-Notebook").wait_for(timeout=60_000)
-        self.page.locator(IDLE).wait_for(timeout=60_000)
+        idle = self.page.locator(IDLE)
+        try:
+            idle.wait_for(timeout=30_000)
+        except PageTimeout:  # a status can be lost while the page connects: it asks again
+            self.page.evaluate(
+                "jupyterapp.commands.execute('notebook:reconnect-to-kernel').then(() => null)"
+            )
+            idle.wait_for(timeout=60_000)
 
     def _ask(self, what: str, method: str = "GET") -> bytes:
         headers = {"Authorization": f"token {self.token}"}

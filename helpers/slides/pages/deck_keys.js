@@ -129,21 +129,26 @@ function startKeys() {
 
 // ---- addresses: #/12/step-5 is the thirteenth slide with its figure at the fifth step
 
+let readLast = ""; // the address that was last read or written here
+
 function showAddressed() {
+  readLast = window.location.hash;
   const step = /\/step-(\d+)$/.exec(window.location.hash)?.[1];
   const player = playerOf(Reveal.getCurrentSlide());
   if (step && player) goTo(player, Number(step) - 1);
 }
 
 function writeAddress() {
-  if (isRead()) return;
+  // An address that has just been typed and not read yet stays: its own event comes next.
+  if (isRead() || ![readLast, ""].includes(window.location.hash)) return;
   const section = Reveal.getCurrentSlide();
   const player = playerOf(section);
   const others = section.querySelector(".fragment.visible:not(.key-frame)");
   const { h } = Reveal.getIndices();
   const step = player && stepOf(player) !== Number(section.dataset.firstFrame) ? `/step-${stepOf(player) + 1}` : "";
   const path = step && !others && !section.id ? `/${h}` : Reveal.getSlidePath();
-  window.history.replaceState(null, "", `#${path}${step}`);
+  readLast = `#${path}${step}`;
+  window.history.replaceState(null, "", readLast);
 }
 
 // Browsers take a few changes a second.
