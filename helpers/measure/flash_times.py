@@ -4,8 +4,12 @@ A user would call PyTorch instead, so its FlashAttention-2 and cuDNN back ends a
 rounds where PyTorch and a GPU are there.
 """
 
+import contextlib
 import functools
+import importlib.util
 import statistics
+import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -146,6 +150,28 @@ def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], lis
     return launches, notes
 
 
+def import_ahead(module: str = "torch.nn.attention") -> threading.Thread | None:
+    """Begin to import PyTorch where a notebook on a GPU will need it, behind the cells before.
+
+    It takes up to ten seconds on a machine where nobody has used it yet.
+
+    Returns:
+        What imports it, or None where nothing is to be imported.
+    """
+    if "ipykernel" not in sys.modules or not device.is_gpu:
+        return None
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        return None
+
+    def work() -> None:
+        with contextlib.suppress(Exception):  # said where it is needed
+            importlib.import_module(module)
+
+    thread = threading.Thread(target=work, name=f"import {module}")
+    thread.start()
+    return thread
+
+
 def _attend(torch, sdpa_kernel, backend, tensors) -> None:
     """Attention by one of PyTorch's back ends."""
     with sdpa_kernel(backend), torch.no_grad():
@@ -155,3 +181,6 @@ def _attend(torch, sdpa_kernel, backend, tensors) -> None:
 def _short(rung: str) -> str:
     """The name of a rung in recordings: `baseline` of `flash_baseline`."""
     return rung.removeprefix("flash_")
+
+
+import_ahead()

@@ -52,6 +52,23 @@ def test_busy_tensor_cores_are_a_share_of_what_mma_sync_reaches():
     assert "swizzled" not in {row[0] for row in reach("flash_baseline").rows}
 
 
+@pytest.mark.parametrize("text", ["seen = True", "1 / 0"], ids=["whole", "broken"])
+def test_a_notebook_on_a_gpu_imports_pytorch_ahead(monkeypatch, tmp_path, text):
+    (tmp_path / "slow_package.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    ahead = flash_module.import_ahead
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(device, "is_gpu", False, raising=False)
+    assert ahead("slow_package") is None  # nothing is timed without a GPU
+    monkeypatch.setattr(device, "is_gpu", True, raising=False)
+    assert ahead("no_such_package.part") is None
+    ahead("slow_package").join()
+    assert ("slow_package" in sys.modules) == ("seen" in text)
+    sys.modules.pop("slow_package", None)
+    monkeypatch.delitem(sys.modules, "ipykernel")
+    assert ahead("slow_package") is None  # a program imports what it needs itself
+
+
 @without_gpu
 def test_a_size_that_nobody_recorded():
     times = flash_times(shape=(1, 1, 64, 64))
