@@ -19,7 +19,7 @@ from ..problem.flash_inputs import flops, make_inputs
 from ..problem.ladder import ladder, rung
 from . import timing
 from .facts import load_facts
-from .recorded import Shape, load_flash
+from .recorded import Recording, Shape, flash_recordings
 from .tables import Table
 from .times import Cell, Source, Times, recorded_source
 
@@ -56,7 +56,7 @@ def flash_times(
     rungs = ladder("flash")
     rungs = rungs[: rungs.index(rung(upto, "flash")) + 1]
     shown = [*(_short(one.name) for one in rungs), *variants, *RIVALS]
-    recording, measured, notes = load_flash(), None, []
+    recording, measured, notes = recording_of(upto), None, []
     recorded = _at(shape, recorded_source(recording, names=shown))
     if device.is_gpu:
         launches, notes = _launches(rungs, shape)
@@ -88,7 +88,7 @@ def reach(upto: str = "flash_swizzled") -> Table:
         KernelError: there is no such rung.
         FileNotFoundError: nothing was recorded.
     """
-    rungs, recording, facts = ladder("flash"), load_flash(), load_facts()
+    rungs, recording, facts = ladder("flash"), recording_of(upto), load_facts()
     if recording is None:
         raise FileNotFoundError("No FlashAttention kernels were recorded.")
     most, rates = facts.mma_tflops, recording.tflops[LARGE]
@@ -96,12 +96,19 @@ def reach(upto: str = "flash_swizzled") -> Table:
     rows = [("data sheet, by wgmma", f"{facts.data_sheet['tensor_fp16_TFLOPS']:.0f}", "", "")]
     rows.append(("mma.sync alone, measured", f"{most:.0f}", "100 %", ""))
     for name in names:
+        if _short(name) not in rates:
+            continue
         rate, profile = rates[_short(name)], recording.profile(name)
         busy = f"{profile.metrics[_BUSY]:.1f} %" if profile else ""
         rows.append((_short(name), f"{rate:.0f}", f"{100 * rate / most:.1f} %", busy))
     headings = (f"{facts.device}, recorded", "TFLOPS", "of mma.sync's", "tensor cores busy")
     note = f"mma.sync alone: {facts.date}, {facts.protocol.split(';')[0]}. Busy: Nsight Compute."
     return Table(headings, rows, note)
+
+
+def recording_of(name: str) -> Recording | None:
+    """The recording that has the times of a rung, of a variant or of a rival; None if none has."""
+    return next((one for one in flash_recordings() if _short(name) in one.times()), None)
 
 
 def _at(shape: Shape, source: Source | None) -> Source | None:

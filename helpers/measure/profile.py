@@ -24,7 +24,7 @@ from ..kernels.launches import Launch
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
 from . import nsight
-from .recorded import load_flash
+from .recorded import flash_recordings
 from .tables import Table
 
 # What a profile shows beside the memory counters: name in the table, metric, unit.
@@ -186,7 +186,8 @@ def stall_table(profiles: Mapping[str, Mapping[str, float]], least: float = 0.02
 
 def _recorded(launch, report, why_not: str) -> Profile:
     """What was recorded of the kernel of a launch; an empty profile if nothing was."""
-    recording, k = load_flash(), launch.kernel
+    k = launch.kernel
+    recording = next((one for one in flash_recordings() if one.profile(k.file.name)), None)
     found = recording.profile(k.file.name) if recording else None
     if recording is None or found is None:
         return Profile("", {}, report, f"{why_not} No profile of {k.file.name} was recorded.")

@@ -15,7 +15,7 @@ from ..simulator import gpu
 from . import recorded
 from .charts import Markup
 from .facts import load_facts
-from .flash_times import LARGE
+from .flash_times import LARGE, recording_of
 from .ladder_times import D, bars, of_one_kernel
 from .roofline_chart import RungPoint, roofline_chart
 from .rung_bounds import rung_bounds
@@ -187,7 +187,7 @@ def _standing(name: str) -> Standing:
         seconds = _recorded().times()[name][SIZE] / 1e3
         return Standing(4.0 * SIZE**2 * D, seconds, list(least(name).values()))
     operations = float(flash_inputs.flops(*LARGE))
-    rate = recorded.load_flash().tflops[LARGE][name.removeprefix("flash_")]
+    rate = recording_of(name).tflops[LARGE][name.removeprefix("flash_")]
     return Standing(operations, operations / rate / 1e12, list(least(name).values()))
 
 

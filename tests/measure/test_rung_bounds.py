@@ -5,12 +5,12 @@ import pytest
 
 from helpers.kernels.source import KernelError
 from helpers.measure import recorded
+from helpers.measure.flash_times import recording_of
 from helpers.measure.rung_bounds import rung_bounds, rung_work
-from helpers.problem.ladder import rung
+from helpers.problem.ladder import ladder, rung
 from helpers.simulator.bounds.demand import as_data, extrapolated
 
 LADDER = recorded.load(recorded.LADDER)
-FLASH = recorded.load_flash()
 KERNELS = ("scaled_dot_product", "softmax", "pv_multiply")
 
 
@@ -28,11 +28,11 @@ def test_no_bound_is_above_a_recorded_time():
         if name in rung_work()
         for N, took in times.items()
     }
-    for name in ("baseline", "swizzled"):
-        for (b, h, n, d), rate in FLASH.times()[name].items():
+    for one in ladder("flash"):
+        name = one.name.removeprefix("flash_")
+        for (b, h, n, d), rate in recording_of(one.name).times()[name].items():
             took = 4 * b * h * n * n * d / rate * 1e-9
-            key = f"flash_{name}, d = {d}"
-            shares[name, b, h, n, d] = share(key, n, took, heads=b * h)
+            shares[name, b, h, n, d] = share(f"{one.name}, d = {d}", n, took, heads=b * h)
     assert len(shares) > 100
     assert {key: value for key, value in shares.items() if not 0 < value < 1} == {}
 

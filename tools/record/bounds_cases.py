@@ -164,11 +164,12 @@ def _rung_at(name: str, settings: dict, number: int, N: int) -> Callable:
 
 
 def _flash() -> Iterator[Case]:
-    for name in ("flash_baseline", "flash_swizzled"):
+    for one in ladder("flash"):
         for d in (128, 64):
             b, h, n, _ = LARGE
-            at = functools.partial(_flash_at, name, b, h, d)
-            yield Case(f"{name}, {b}x{h}x{n}x{d}", at(n), n, (64, 128, 192), at)
+            at = functools.partial(_flash_at, one.name, b, h, d)
+            rows = one.values["B_R"]  # of which n is a multiple
+            yield Case(f"{one.name}, {b}x{h}x{n}x{d}", at(n), n, (rows, 2 * rows, 3 * rows), at)
 
 
 def _flash_at(name: str, b: int, h: int, d: int, n: int) -> Callable:

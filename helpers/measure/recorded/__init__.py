@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ...kernels.source import Parameter
 
 FOLDER = Path(__file__).resolve().parent
-# The names of the files of the fp32 rungs and of the FlashAttention kernels.
-LADDER, FLASH = "h200_ladder", "h200_flash"
+# The names of the files of the fp32 rungs, of the FlashAttention kernels, and of those whose copies
+# overlap with arithmetic.
+LADDER, FLASH, OVERLAP = "h200_ladder", "h200_flash", "h200_overlap"
 
 Shape = tuple[int, int, int, int]  # batch, heads, n and d
 Size = int | tuple[int, ...]
@@ -43,11 +44,15 @@ class Timed:
         unit: of `times`: `ms` or `TFLOPS`.
         times: {name: {size: median}}.
         samples: {name: {size: milliseconds}} that they are the medians of, where they were kept.
+        resources: {name: {size: what a thread and a block take, by name}}, where it was kept.
+        protocol: how they were taken, if tables differ in that.
     """
 
     unit: str
     times: ByName
     samples: Mapping[str, Mapping[Size, list[float]]] = field(default_factory=dict)
+    resources: Mapping[str, Mapping[Size, Mapping[str, int]]] = field(default_factory=dict)
+    protocol: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,9 @@ def load(name: str, folder: Path = FOLDER) -> Recording | None:
         data["protocol"],
         {
             table["what"]: Timed(
-                table["unit"], _sized(table["times"]), _sized(table.get("samples", {}))
+                table["unit"],
+                *(_sized(table.get(part, {})) for part in ("times", "samples", "resources")),
+                table.get("protocol", ""),
             )
             for table in data["tables"]
         },
@@ -157,6 +164,12 @@ def load(name: str, folder: Path = FOLDER) -> Recording | None:
         ),
         tuple(data.get("counters", ())),
     )
+
+
+def flash_recordings(folder: Path = FOLDER) -> tuple[Recording, ...]:
+    """The recordings of kernels of FlashAttention that are there, from the earlier chapters on."""
+    found = (load(name, folder) for name in (FLASH, OVERLAP))
+    return tuple(one for one in found if one is not None)
 
 
 def load_flash(folder: Path = FOLDER) -> Recording | None:

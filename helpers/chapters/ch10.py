@@ -1,0 +1,5 @@
+"""Chapter 10, overlap: its rungs."""
+
+from ..problem.flash_overlap import OVERLAP
+
+RUNGS = OVERLAP

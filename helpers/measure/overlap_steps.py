@@ -1,0 +1,189 @@
+"""What the steps of chapter 10 changed on a named GPU: rates, waits, and what they took.
+
+    from helpers.measure.overlap_steps import step_table
+    step_table("flash_swizzled", "flash_eager")
+
+A stall of Nsight Compute is told for each instruction that a warp issues. Steps change how many
+those are, so here cycles are those that a warp spends on 16 rows of Q and 64 keys: whatever the
+kernel, it is the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .charts import Markup, chart, hue
+from .flash_times import LARGE, REFERENCE, RIVALS
+from .profile import stalls
+from .recorded import OVERLAP, RecordedProfile, Recording, Shape, load
+from .tables import Table
+
+__all__ = [
+    "INSTRUCTIONS",
+    "cycles_of_a_piece",
+    "instructions_of_a_piece",
+    "sizes_table",
+    "step_table",
+    "waiting_chart",
+]
+
+# Instructions of all warps: so many in a cycle, times the cycles. Recorded where the sum was not.
+INSTRUCTIONS = ("sm__inst_executed.sum.per_cycle_elapsed", "gpc__cycles_elapsed.avg")
+ISSUED = "selected"  # what Nsight Compute calls a warp that issues
+_SUM = "smsp__inst_executed.sum"
+_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+_ROWS, _KEYS = 16, 64  # of a piece of work
+_LEAST = 100  # cycles of a piece; reasons that are below it in all kernels are put together
+# Those that the steps are about; a chart puts the rest together.
+_CHARTED = ("wait", "math_pipe_throttle", "short_scoreboard", "long_scoreboard", "barrier")
+
+
+def cycles_of_a_piece(profile: RecordedProfile) -> dict[str, float]:
+    """Cycles that a warp spends on 16 rows and 64 keys, by what it does: it issues, or it waits."""
+    issued = instructions_of_a_piece(profile)
+    return {ISSUED: issued, **{r: c * issued for r, c in stalls(profile.metrics).items()}}
+
+
+def instructions_of_a_piece(profile: RecordedProfile) -> float:
+    """Instructions that a warp executes for 16 rows and 64 keys."""
+    b, h, n, _ = profile.shape
+    metrics = profile.metrics
+    if _SUM in metrics:
+        executed = metrics[_SUM]
+    else:
+        a_cycle, cycles = (metrics[name] for name in INSTRUCTIONS)
+        executed = a_cycle * cycles
+    return executed / (b * h * (n / _ROWS) * (n / _KEYS))
+
+
+def step_table(*rungs: str) -> Table:
+    """Recorded rates, instructions and waits of kernels beside each other.
+
+    Args:
+        rungs: names of rungs of chapters 09 and 10, or of recorded variants of them.
+
+    Raises:
+        FileNotFoundError: nothing was recorded.
+        KeyError: there is no profile of that name.
+    """
+    recording = _overlap()
+    profiles = {name: _profile(recording, name) for name in rungs}
+    rates = recording.times()
+    used = recording.tables["attention"].resources
+    spent = {name: cycles_of_a_piece(profile) for name, profile in profiles.items()}
+    taken = [used[_short(name)][LARGE] for name in rungs]
+    rows: list[tuple[str, ...]] = [
+        ("TFLOPS", *(f"{rates[_short(name)][LARGE]:.0f}" for name in rungs)),
+        ("tensor cores busy", *(f"{p.metrics[_BUSY]:.1f} %" for p in profiles.values())),
+        ("registers of a thread", *(f"{one['registers']}" for one in taken)),
+        ("shared memory of a block", *(f"{one['shared_bytes'] // 1024} KiB" for one in taken)),
+        ("instructions for a piece", *(f"{one[ISSUED]:.0f}" for one in spent.values())),
+    ]
+    waits = [reason for reason in next(iter(spent.values())) if reason != ISSUED]
+    top = {reason: max(one.get(reason, 0.0) for one in spent.values()) for reason in waits}
+    for reason in sorted(waits, key=top.get, reverse=True):
+        if top[reason] >= _LEAST:
+            cells = (f"{one.get(reason, 0.0):.0f}" for one in spent.values())
+            rows.append((f"cycles waited: {reason.replace('_', ' ')}", *cells))
+    note = "A piece is 16 rows of Q and 64 keys; cycles are those of a warp, by Nsight Compute."
+    return Table((f"{recording.device}, recorded", *map(_short, rungs)), rows, note)
+
+
+def waiting_chart(*rungs: str) -> Markup:
+    """Where the cycles of a warp go for 16 rows and 64 keys, as a bar for each kernel.
+
+    Args:
+        rungs: as for `step_table`.
+
+    Raises:
+        FileNotFoundError, KeyError: as for `step_table`.
+    """
+    recording = _overlap()
+    spent = {_short(name): cycles_of_a_piece(_profile(recording, name)) for name in rungs}
+    parts = {name: _parts(cycles) for name, cycles in spent.items()}
+    names = list(parts)
+
+    def draw(axes):
+        start = dict.fromkeys(names, 0.0)
+        for number, part in enumerate(parts[names[0]]):
+            lengths = [parts[name][part] for name in names]
+            colour = hue(number)
+            axes.barh(
+                names, lengths, left=list(start.values()), color=colour, height=0.62, label=part
+            )
+            for place, (name, length) in enumerate(zip(names, lengths, strict=True)):
+                if length >= 190:
+                    axes.annotate(
+                        f"{length:.0f}", (start[name] + length / 2, place), ha="center",
+                        va="center", color="white", fontsize=12,
+                    )  # fmt: skip
+                start[name] += length
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.02 * max(start.values()))
+        axes.set(xlabel="cycles of a warp for 16 rows of Q and 64 keys")
+        axes.set_title(f"{recording.device}, recorded", loc="left")
+        axes.grid(True, axis="x")
+        axes.set_axisbelow(True)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), fontsize=12)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{part} {cycles:.0f}" for part, cycles in own.items())
+        for name, own in parts.items()
+    )
+    label = f"Cycles of a warp for 16 rows of Q and 64 keys on {recording.device}. {said}."
+    return chart(draw, (11.4, 1.4 + 0.5 * len(names)), label)
+
+
+def sizes_table(*rungs: str, causal: bool = False, cold: bool = False) -> Table:
+    """Recorded TFLOPS at all sizes, with those of PyTorch's back ends.
+
+    Args:
+        rungs: as for `step_table`.
+        causal: whether a row sees only the keys up to its own.
+        cold: whether the samples are short, each after a rest.
+
+    Raises:
+        FileNotFoundError: nothing was recorded.
+    """
+    recording = _overlap()
+    what = ", ".join(("attention", *(["causal"] * causal), *(["cold"] * cold)))
+    table = recording.tables[what]
+    shapes = list(table.times[REFERENCE])
+    rows = []
+    for name in (*map(_short, rungs), *RIVALS):
+        if own := table.times.get(name):
+            share = own[shapes[0]] / table.times[REFERENCE][shapes[0]]
+            rows.append((name, *(f"{own[shape]:.0f}" for shape in shapes), f"{share:.2f}"))
+    about = "Each row sees the keys up to its own" if causal else "Each row sees all keys"
+    note = f"{recording.device}, recorded. {about}. Batch × heads, n, d. {table.protocol}."
+    return Table(("TFLOPS", *map(_size, shapes), f"first, of {REFERENCE}"), rows, note)
+
+
+def _size(shape: Shape) -> str:
+    b, h, n, d = shape
+    return f"{b} × {h}, {n:,}, {d}"
+
+
+def _parts(cycles: Mapping[str, float]) -> dict[str, float]:
+    """The charted parts by what they are called, and the rest together."""
+    named = {part.replace("_", " "): cycles.get(part, 0.0) for part in _CHARTED}
+    others = sum(cycles.values()) - cycles[ISSUED] - sum(named.values())
+    return {"issuing": cycles[ISSUED], **named, "other waits": others}
+
+
+def _overlap() -> Recording:
+    recording = load(OVERLAP)
+    if recording is None:
+        raise FileNotFoundError("No kernels of chapter 10 were recorded.")
+    return recording
+
+
+def _profile(recording: Recording, name: str) -> RecordedProfile:
+    found = recording.profile(name)
+    if found is None:
+        raise KeyError(f"No profile of {name} was recorded.")
+    return found
+
+
+def _short(rung: str) -> str:
+    return rung.removeprefix("flash_")

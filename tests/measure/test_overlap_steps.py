@@ -1,0 +1,95 @@
+"""Chapter 10's recorded steps: nothing but what was recorded, in units that add up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helpers.kernels import KernelError
+from helpers.measure.flash_times import LARGE, flash_times, reach, recording_of
+from helpers.measure.overlap_steps import (
+    cycles_of_a_piece,
+    instructions_of_a_piece,
+    sizes_table,
+    step_table,
+    waiting_chart,
+)
+from helpers.measure.recorded import FLASH, FOLDER, OVERLAP, load
+from helpers.measure.roofline import roofline
+from helpers.problem.ladder import ladder
+from tools.record.trim_overlap import WHOLE, trim
+
+RECORDED = load(OVERLAP)
+RUNGS = [one.name for one in ladder("flash")[1:]]
+PIECES = 64 * (4096 // 16) * (4096 // 64)
+
+
+def test_what_chapters_show_is_what_was_recorded():
+    kept = json.loads((FOLDER / f"{OVERLAP}.json").read_text("utf-8"))
+    assert kept == trim(json.loads(WHOLE.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_cycles_of_pieces_are_those_that_warps_were_there(name):
+    """Warps on a multiprocessor, by cycles: another counter, which knows nothing of reasons."""
+    profile = RECORDED.profile(name)
+    whole = json.loads(WHOLE.read_text("utf-8"))["profile"]
+    step = "09 swizzled" if name == "flash_swizzled" else None
+    row = whole[step or next(k for k in whole if k.partition(" ")[2] == name[6:])]
+    there = row["sm__warps_active.sum.per_cycle_active"] * row["gpc__cycles_elapsed.avg"]
+    assert sum(cycles_of_a_piece(profile).values()) * PIECES == pytest.approx(there, rel=0.04)
+
+
+def test_instructions_by_two_counters():
+    """The sum of one recording against instructions a cycle of another: the same kernel."""
+    pair = [
+        instructions_of_a_piece(load(one).profile("flash_swizzled")) for one in (FLASH, OVERLAP)
+    ]
+    assert pair[0] == pytest.approx(pair[1], rel=0.01)
+    executed = load(FLASH).profile("flash_swizzled").metrics["smsp__inst_executed.sum"]
+    assert pair[0] == executed / PIECES
+
+
+def test_a_step_beside_the_one_before():
+    table = step_table("flash_swizzled", "flash_eager")
+    assert table.headings == ("NVIDIA H200, recorded", "swizzled", "eager")
+    rows = {name: values for name, *values in table.rows}
+    rates = RECORDED.times()
+    assert rows["TFLOPS"] == [f"{rates[name][LARGE]:.0f}" for name in ("swizzled", "eager")]
+    assert rows["registers of a thread"] == ["242", "249"]
+    waited = [float(text) for text in rows["cycles waited: long scoreboard"]]
+    assert waited[0] > 6 * waited[1]
+    with pytest.raises(KeyError, match="flash_nothing"):
+        step_table("flash_nothing")
+    chart = waiting_chart(*RUNGS)
+    assert "long scoreboard" in chart.svg() and "rescale: issuing" in chart.label
+
+
+def test_all_sizes_beside_pytorch():
+    full, causal, cold = (
+        sizes_table(*RUNGS, **how) for how in ({}, {"causal": True}, {"cold": True})
+    )
+    names = [name.removeprefix("flash_") for name in RUNGS]
+    assert [row[0] for row in full.rows] == [*names, "FlashAttention-2", "cuDNN"]
+    # chapter 09's kernel knew no mask when these were recorded
+    assert [row[0] for row in causal.rows] == [*names[1:], "FlashAttention-2", "cuDNN"]
+    assert "keys up to its own" in causal.note and "about 20 ms" in causal.note
+    assert "about 4 ms" in cold.note and "20 ms" not in cold.note
+    (best,) = (row for row in cold.rows if row[0] == "rescale")
+    assert float(best[-1]) >= 1.04  # of FlashAttention-2, as the chapter promises
+
+
+def test_the_ladder_goes_on_in_the_recording_of_chapter_10():
+    times = flash_times("flash_rescale")
+    assert [row[0] for row in times.rows] == [
+        *(name.removeprefix("flash_") for name in RUNGS), "FlashAttention-2", "cuDNN",
+    ]  # fmt: skip
+    assert recording_of("flash_swizzled") == load(FLASH)
+    assert recording_of("flash_eager") == RECORDED and recording_of("nothing") is None
+    shares = {row[0]: row[2] for row in reach("flash_rescale").rows}
+    assert float(shares["rescale"].rstrip(" %")) == pytest.approx(58.8, abs=0.1)
+    limits = {row[0]: row[1] for row in roofline("flash_rescale").rows}
+    assert [limits[name] for name in RUNGS] == [*4 * ["shared memory"], *2 * ["tensor cores"]]
+    with pytest.raises(KernelError):
+        flash_times("flash_nothing")

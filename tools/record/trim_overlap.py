@@ -1,0 +1,124 @@
+"""Make helpers/measure/recorded/h200_overlap.json of what record_overlap.py wrote.
+
+python tools/record/trim_overlap.py [tests/recorded/data/overlap_h200.json] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from helpers.measure.overlap_steps import INSTRUCTIONS  # noqa: E402
+from helpers.measure.profile import PROFILED  # noqa: E402
+from helpers.problem.flash import FLASH_SWIZZLED  # noqa: E402
+from helpers.problem.flash_overlap import OVERLAP  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+
+WHOLE = ROOT / "tests" / "recorded" / "data" / "overlap_h200.json"
+OUT = ROOT / "helpers" / "measure" / "recorded" / "h200_overlap.json"
+VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy", "torch, cudnn")
+RUNGS = {one.file.partition("_")[0]: one for one in (FLASH_SWIZZLED, *OVERLAP)}
+LIMITS = ("registers", "shared_mem")
+KEPT = (*PROFILED, *INSTRUCTIONS, *(f"launch__occupancy_limit_{one}" for one in LIMITS))
+SLACK = {"always": -1, "slack 8": 8}
+
+
+def trim(whole: dict) -> dict:
+    """What `helpers.measure.recorded` holds of everything that was recorded.
+
+    Raises:
+        KeyError: a stage is not there.
+    """
+    device = whole["device"]
+    return {
+        "device": device["gpu"],
+        "date": device["date"],
+        "versions": {name: device[name] for name in VERSIONS},
+        "protocol": _protocol(whole, "sustained"),
+        "tables": [
+            _table(whole, causal, kind) for causal in (0, 1) for kind in ("sustained", "cold")
+        ],
+        "profiles": [_profile(name, row, whole) for name, row in whole["profile"].items()],
+        "counters": [_counted(case) for case in whole["counters"]],
+    }
+
+
+def short(name: str) -> str:
+    """The name of a contender as tables have it: `rescale, slack 8` of `10e rescale, slack 8`."""
+    step = _step(name)
+    if step not in RUNGS:
+        return name
+    rung = RUNGS[step].name.removeprefix("flash_")
+    more = name.partition(", ")[2]
+    return f"{rung}, {more}" if more else rung
+
+
+def _step(name: str) -> str:
+    """The number of a contender's kernel: `10e` of `10e rescale, slack 8`."""
+    return name.replace(",", " ").partition(" ")[0]
+
+
+def _table(whole: dict, causal: int, kind: str) -> dict:
+    times: dict[str, dict] = {}
+    used: dict[str, dict] = {}
+    for size in whole["times"]["sizes"]:
+        if size["causal"] != causal:
+            continue
+        shape = ",".join(map(str, size["shape"]))
+        for name, rate in size[kind].items():
+            times.setdefault(short(name), {})[shape] = rate
+        for name, found in size["resources"].items():
+            used.setdefault(short(name), {})[shape] = found
+    what = ", ".join(
+        ("attention", *(["causal"] if causal else []), *(["cold"] if kind == "cold" else []))
+    )
+    protocol = _protocol(whole, kind)
+    return {
+        "what": what, "unit": "TFLOPS", "protocol": protocol, "times": times, "resources": used
+    }  # fmt: skip
+
+
+def _protocol(whole: dict, kind: str) -> str:
+    """How the samples of one kind were taken, and what all have in common."""
+    common, _, kinds = whole["times"]["protocol"].partition(". sustained: ")
+    sustained, _, cold = kinds.partition("; cold: ")
+    return f"{common}: {cold if kind == 'cold' else sustained}"
+
+
+def _profile(name: str, row: dict, whole: dict) -> dict:
+    """One profiled launch, at the size that is timed first."""
+    rung, variant = RUNGS[_step(name)], name.partition(", ")[2]
+    return {
+        "kernel": f"flash_{short(name)}",
+        "file": "" if variant else rung.file,
+        "shape": whole["times"]["sizes"][0]["shape"],
+        "metrics": {metric: row[metric] for metric in KEPT if metric in row},
+    }
+
+
+def _counted(case: dict) -> dict:
+    """Counters of a small launch, with those of machine instructions."""
+    values = {"ELEMENT": case["element"], "HEAD_DIM": case["shape"][3], "CAUSAL": case["causal"]}
+    variant = case["name"].partition(", ")[2]
+    if variant:
+        values["SLACK"] = SLACK[variant]
+    file = RUNGS[_step(case["name"])].file
+    return {"file": file, "values": values, "shape": case["shape"], "counters": case["ncu"]}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("whole", type=Path, nargs="?", default=WHOLE)
+    parser.add_argument("--out", type=Path, default=OUT)
+    chosen = parser.parse_args()
+    save(chosen.out, trim(json.loads(chosen.whole.read_text("utf-8"))))
+
+
+if __name__ == "__main__":
+    main()
