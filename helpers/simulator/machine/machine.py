@@ -223,7 +223,7 @@ class Machine(Branching):
         if code.endless[block] and group.frame.parent is None:
             self._endless(Group(group.frame, block, group.mask), code.ends[block], "has no way out")
         if S.counting:
-            S.tally.block((id(code), block), *S.active_numbers(group.mask))
+            S.tally.runs(S, code, block, group.mask)
         if self.parked:
             group.visited |= 1 << block
         for step in steps:
@@ -296,7 +296,7 @@ class Machine(Branching):
                 S.mask = mask
                 for _ in range(chunk):
                     self.steps_left -= len(code.steps[block]) + 1
-                    S.tally.block((id(code), block), *S.active_numbers(mask))
+                    S.tally.runs(S, code, block, mask)
                     for step in code.steps[block]:
                         step(S, R)
                 if self.steps_left < 0:
@@ -315,7 +315,7 @@ class Machine(Branching):
             self.steps_left -= len(code.steps[at]) + 1
             if self.steps_left < 0:
                 self._endless(Group(group.frame, at, group.mask), code.ends[at], None)
-            S.tally.block((id(code), at), *S.active_numbers(group.mask))
+            S.tally.runs(S, code, at, group.mask)
             for step in code.steps[at]:
                 step(S, R)
         for i, plan in kept.values():

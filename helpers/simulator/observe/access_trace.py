@@ -112,27 +112,31 @@ class AccessTrace:
         for access in self._trace(line, kind, space):
             layout = access.layout
             if layout not in places:
-                places[layout] = _place(layout, block)
+                places[layout] = place_of(layout, block)
             at = places[layout]
-            if at is None:
-                continue
-            active = np.True_ if access.active is None else access.active
-            active = _of_block(active, layout, at)
-            if warp is not None:
-                active = active & (np.arange(layout.warps) == warp)[:, None]
-            if not active.any():
-                continue
-            addresses = _of_block(access.lanes, layout, at).astype(np.int64)
-            first = int(addresses[active][0])
-            name, start, unit = self._array_at(access.space, first, access.size)
-            indices = (addresses - start) // unit
-            if access.space == "shared":
-                addresses = addresses - SHARED_BASE
-            i = access.instruction
-            yield BlockAccess(
-                access.order, i.line, access.kind, access.space, name, access.size,
-                addresses, indices, active,
-            )  # fmt: skip
+            found = self._in_block(access, at, warp) if at is not None else None
+            if found is not None:
+                yield found
+
+    def _in_block(self, access, at: tuple[int, ...], warp: int | None) -> BlockAccess | None:
+        """What a block had of an access, or one of its warps; None if nothing."""
+        layout = access.layout
+        active = np.True_ if access.active is None else access.active
+        active = block_lanes(active, layout, at)
+        if warp is not None:
+            active = active & (np.arange(layout.warps) == warp)[:, None]
+        if not active.any():
+            return None
+        addresses = block_lanes(access.lanes, layout, at).astype(np.int64)
+        first = int(addresses[active][0])
+        name, start, unit = self._array_at(access.space, first, access.size)
+        indices = (addresses - start) // unit
+        if access.space == "shared":
+            addresses = addresses - SHARED_BASE
+        return BlockAccess(
+            access.order, access.instruction.line, access.kind, access.space, name, access.size,
+            addresses, indices, active,
+        )  # fmt: skip
 
     def arrivals(self, block: tuple[int, int, int] = (0, 0, 0)) -> list[Arrival]:
         """When the warps of a block came to each `__syncthreads()` or other barrier of a block.
@@ -142,9 +146,9 @@ class AccessTrace:
         next(self._trace(None, None, None), None)  # says where there is none
         found = []
         for order, i, active, layout in self._run.tally.arrived:
-            at = _place(layout, block)
+            at = place_of(layout, block)
             if at is not None:
-                active = _of_block(np.True_ if active is None else active, layout, at)
+                active = block_lanes(np.True_ if active is None else active, layout, at)
                 warps = tuple(np.flatnonzero(active.any(axis=-1)).tolist())
                 if warps:
                     found.append(Arrival(order, i.line, warps))
@@ -234,7 +238,7 @@ class AccessTrace:
         return region.name, region.start, region.dtype.itemsize
 
 
-def _place(layout, block: tuple[int, int, int]) -> tuple[int, ...] | None:
+def place_of(layout, block: tuple[int, int, int]) -> tuple[int, ...] | None:
     """Where a block (x, y, z) lies in arrays of a layout; None if it is not among its blocks."""
     for n in range(layout.nblocks):
         if layout.block_at(n) == block:
@@ -242,7 +246,7 @@ def _place(layout, block: tuple[int, int, int]) -> tuple[int, ...] | None:
     return None
 
 
-def _of_block(values: np.ndarray, layout, at: tuple[int, ...]) -> np.ndarray:
+def block_lanes(values: np.ndarray, layout, at: tuple[int, ...]) -> np.ndarray:
     """(warps, 32) of one block, out of values that fit the layout's lanes; nothing is copied."""
     if values.ndim == len(at) + 2:
         values = values[tuple(i if n > 1 else 0 for i, n in zip(at, values.shape, strict=False))]

@@ -13,9 +13,9 @@ from ..bounds.least import Bounds, bounds
 from ..bounds.occupancy import Occupancy, occupancy
 from ..compile.machine_code import MachineCode, is_remembered, machine_code_of
 from ..errors import SimulatorError
-from .access_trace import AccessTrace
 from .assembled import ARCHITECTURE, differences
 from .findings import Finding
+from .instruction_trace import InstructionTrace
 from .marks import not_counted
 from .work_done import flops_of, work_of
 
@@ -61,7 +61,7 @@ COUNTERS = (
 )
 
 
-class Report(AccessTrace):
+class Report(InstructionTrace):
     """The outcome of a launch. `counters` and `by_line` hold 0 for what did not happen."""
 
     def __init__(self, compiled, run, grid, block, arguments):

@@ -16,6 +16,7 @@ from ..ptx.syntax import Instruction
 from . import counters
 
 TRACE_BYTES = 64 << 20
+_RAN_BYTES = 4 << 20  # that `Tally.ran` may use
 SECTOR, LINE = 32, 128  # bytes
 LINES = 1 << 12  # more than the lines of a block's shared memory
 
@@ -51,15 +52,29 @@ class Arrived(NamedTuple):
     layout: object
 
 
+class Ran(NamedTuple):
+    """One execution of a basic block of `code`; `order` is that of the last access before."""
+
+    order: int
+    code: object
+    block: int
+    active: np.ndarray | None
+    layout: object
+
+
 class Tally:
-    """The counts of one launch: `counts[serial][name]`, `trace`, and `arrived` at barriers."""
+    """The counts of one launch: `counts[serial][name]`, `trace`, and `arrived` at barriers.
+
+    `ran` are the basic blocks in the order of their execution, as long as they are few.
+    """
 
     def __init__(self, trace_bytes: int = TRACE_BYTES):
         self.counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.trace: list[Access] = []
         self.arrived: list[Arrived] = []
-        self.trace_left = trace_bytes
-        self.trace_cut = False
+        self.ran: list[Ran] = []
+        self.trace_left, self.ran_left = trace_bytes, _RAN_BYTES
+        self.trace_cut = self.ran_cut = False
         self.footprint = None  # where a sample of the blocks runs, what they touch
         self.block_warps: dict[tuple, list[int]] = {}  # (code, block) -> [warps, threads]
 
@@ -196,6 +211,19 @@ class Tally:
         a, b = lanes(taken, fill=False).any(axis=-1), lanes(stay, fill=False).any(axis=-1)
         both = a & b
         self.counts[i.serial]["divergent_branches"] += _total(S.layout, both)
+
+    def runs(self, S, code, block: int, mask) -> None:
+        """Threads come to a basic block: counted, and kept in `ran`."""
+        self.block((id(code), block), *S.active_numbers(mask))
+        if self.ran_cut or self.trace_cut:
+            return
+        active = S.active_lanes(mask)
+        self.ran_left -= 128 + (0 if active is None else active.nbytes)
+        if self.ran_left < 0:
+            self.ran_cut = True
+            self.ran.clear()
+            return
+        self.ran.append(Ran(S.order, code, block, active, S.layout))
 
     def block(self, key: tuple, warps: int, threads: int) -> None:
         """One execution of a basic block by so many warps and threads."""
