@@ -11,6 +11,7 @@ from .pictures.multiprocessors import multiprocessors
 from .pictures.threads import ownership, thread_map
 from .pictures.tile_layouts import TILE_STEPS, tile_layouts
 from .tile_runs import ELEMENT_BYTES
+from .warps.overlap_timeline import overlap_frames, overlap_timeline
 
 __all__ = [
     "ELEMENT_BYTES",
@@ -24,6 +25,8 @@ __all__ = [
     "ldmatrix_steps",
     "memory_chart",
     "multiprocessors",
+    "overlap_frames",
+    "overlap_timeline",
     "ownership",
     "sectors",
     "thread_map",
