@@ -30,6 +30,13 @@ LONG = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than processors: a quarter of the time they wait for browsers and kernels."""
+    mine = getattr(os, "sched_getaffinity", None)
+    return 1 + (len(mine(0)) if mine else os.cpu_count() or 1)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A module goes to one worker, which then makes once what its tests share.

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..ptx.syntax import Instruction
 from .faults import everyone, raise_fault
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, SHIFT
+from .memory import FUNCTION_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, SHIFT
 from .operands import BOOL, getter
 
 _PLACES = (  # of generic addresses: from, below
-    ("global", -(1 << 62), SHARED_WINDOW),
+    ("global", -(1 << 63), SHARED_WINDOW),
     ("shared", SHARED_WINDOW, LOCAL_WINDOW),
-    ("local", LOCAL_WINDOW, 1 << 62),
+    ("local", LOCAL_WINDOW, FUNCTION_WINDOW),
+    ("global", FUNCTION_WINDOW, 1 << 63),  # where no array can be
 )
 WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 

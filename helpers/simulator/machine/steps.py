@@ -199,7 +199,7 @@ def _isspacep(i: Instruction, code):
     """isspacep: does a generic address lie in a state space?"""
     window = elements.WINDOWS.get(i.modifiers[-1].split("__")[0], 0)
     get, put = getter(i, i.operands[1], np.dtype(np.int64)), putter(i, i.operands[0])
-    low, high = (window, 2 * window) if window else (-(1 << 62), elements.SHARED_WINDOW)
+    low, high = (window, 2 * window) if window else (-(1 << 63), elements.SHARED_WINDOW)
 
     def step(S, R):
         address = get(S, R)
