@@ -172,7 +172,7 @@ def import_ahead(module: str = "torch.nn.attention") -> threading.Thread | None:
 
     def work() -> None:
         with contextlib.suppress(Exception):  # said where it is needed
-            importlib.import_module(module)
+            importlib.import_module(module)  # late: what the thread is for
 
     thread = threading.Thread(target=work, name=f"import {module}")
     thread.start()

@@ -88,6 +88,7 @@ def test_what_lies_behind_a_copy(name):
 def test_products_are_as_many_as_the_tiles_have(name):
     story = story_of(name, 2, **small(name))
     rows = 32 if name[:3] in ("10d", "10e") else 16
+    assert story.rows == rows
     for s in story.stretches:
         mma = sum(one.kind == "mma" for one in story.issued[s.first : s.end])
         # 16 x 8 of S in steps of 16 along d = 64; 16 x 8 of O in steps of 16 keys
@@ -166,7 +167,7 @@ def test_steps_say_what_goes_on_and_what_is_on_its_way():
         "It waits for what is left of V₀.",
         "The warp starts its part of the copy of K₁, and goes on.",
         "Softmax makes weights P₀ of S₀, while K₁ is on the way.",
-        "Tensor cores add P₀ V₀ to O, while K₁ is on the way.",
+        "Tensor cores add P₀V₀ to O, while K₁ is on the way.",
     ]
     assert "Math is done while copies are on their way" in captions[-1]
 

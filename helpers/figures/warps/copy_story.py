@@ -18,6 +18,7 @@ from helpers.simulator.observe.report import Report
 from ..events import block_place
 
 _CHUNK = 16  # bytes that a lane copies
+_MMA = 16 * 8 * 16  # products of an m16n8k16
 _PRODUCTS = {"K": "S", "V": "O"}
 # What the assembler leaves out: PTX moves values between registers around an `mma`.
 _LEFT_OUT = "mov."
@@ -70,6 +71,7 @@ class CopyStory(NamedTuple):
 
     Attributes:
         warp: its number in the block.
+        rows: of Q and S that it works on.
         issued: its instructions.
         copies: in the order in which they were started.
         stretches: without gaps, from the first copy on.
@@ -78,6 +80,7 @@ class CopyStory(NamedTuple):
     """
 
     warp: int
+    rows: int
     issued: list[Issued]
     copies: list[Copy]
     stretches: list[Stretch]
@@ -139,7 +142,12 @@ def copy_story(report: Report, d: int, b_c: int, block: int = 0, warp: int = 0) 
         )
     stretches = _stretches(labels, copies[0].first, products[-1] + 1)
     barriers = [one.number for one in issued[: products[-1]] if one.kind == "barrier"]
-    return CopyStory(warp, issued, copies, stretches, waits, barriers)
+    of_first = ("S", Tile("K", 0))
+    scores = sum(
+        one.kind == "mma" for one, label in zip(issued, labels, strict=True) if label == of_first
+    )
+    rows = scores * _MMA // (b_c * d)
+    return CopyStory(warp, rows, issued, copies, stretches, waits, barriers)
 
 
 TileOf = Callable[[str, int], Tile]

@@ -135,9 +135,9 @@ def _bars(course: PacedStory) -> list[Bar]:
 
 
 def _result(s: Stretch) -> str:
-    """What a stretch of math makes: S_1, its weights P_1, or P_1 V_1."""
+    """What a stretch of math makes: S_1, its weights P_1, or P_1V_1."""
     n = s.tile.number
-    return {"S": f"S_{n}", "softmax": f"P_{n}", "O": f"P_{n} V_{n}"}[s.kind]
+    return {"S": f"S_{n}", "softmax": f"P_{n}", "O": f"P_{n}V_{n}"}[s.kind]
 
 
 # ---------------------------------------------------------------- what is said
@@ -149,7 +149,8 @@ def _remark(course: PacedStory) -> str:
     if faults:
         return faults[0]
     if course.pace.latency is not None:
-        return f"{course.end:,.0f} cycles, {course.waited:,.0f} of them waiting"
+        rows = course.story.rows
+        return f"{rows} rows: {course.end:,.0f} cycles, {course.waited:,.0f} of them waiting"
     behind = _behind(course.story)
     words = ", ".join(f"{array} {number:,}" for array, number in behind.items())
     return f"math during a copy: {words} instructions"
