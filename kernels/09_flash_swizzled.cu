@@ -29,6 +29,9 @@
 #ifndef WARPS
 #define WARPS 4  // [1, 2, 4, 8] warps in a block
 #endif
+#ifndef CAUSAL
+#define CAUSAL 0  // [0, 1] whether a row sees only the keys up to its own
+#endif
 
 static_assert(HEAD_DIM == 64 || HEAD_DIM == 128, "HEAD_DIM must be 64 or 128.");
 static_assert(B_R % (16 * WARPS) == 0, "B_R must be a multiple of 16 * WARPS.");
@@ -95,8 +98,12 @@ __device__ __forceinline__ void multiply_qk(
     }
 }
 
-// Divides the scores by sqrt(d), and sets those of keys from `keys` on to minus infinity.
-__device__ __forceinline__ void scale_and_mask(float (&r_S)[ROW_TILES][KEY_TILES][4], int keys) {
+// Divides the scores by sqrt(d), and sets those that a row does not see to minus infinity: of keys
+// from `keys` on, and with CAUSAL those right of the diagonal. Row 0 of the warp meets it in column
+// `diagonal` of the tile.
+__device__ __forceinline__ void scale_and_mask(
+    float (&r_S)[ROW_TILES][KEY_TILES][4], int keys, int diagonal
+) {
     const int lane = threadIdx.x % 32;
     const float scale = 1.0f / sqrtf((float)HEAD_DIM);
     #pragma unroll
@@ -109,14 +116,16 @@ __device__ __forceinline__ void scale_and_mask(float (&r_S)[ROW_TILES][KEY_TILES
             }
         }
     }
-    if (keys < B_C) {
+    if (keys < B_C || (CAUSAL && diagonal < B_C - 1)) {
         #pragma unroll
         for (int m = 0; m < ROW_TILES; m++) {
             #pragma unroll
             for (int j = 0; j < KEY_TILES; j++) {
                 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    if (8 * j + 2 * (lane % 4) + i % 2 >= keys) {
+                    const int row = 16 * m + 8 * (i / 2) + lane / 4;
+                    const int column = 8 * j + 2 * (lane % 4) + i % 2;
+                    if (column >= keys || (CAUSAL && column > diagonal + row)) {
                         r_S[m][j][i] = minus_infinity();
                     }
                 }
@@ -244,7 +253,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) flash_attention
     ELEMENT* s_V = s_K + B_C * HEAD_DIM;  // [B_C, HEAD_DIM]
     const int warp = threadIdx.x / 32;
     const long long head = blockIdx.z * batch_stride + blockIdx.y * head_stride;
-    const int first = blockIdx.x * B_R;
+    // With CAUSAL the last rows see the most keys: their blocks start first.
+    const int first = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * B_R;
+    const int keys = CAUSAL ? min(n, first + B_R) : n;  // that some row of the block sees
     const long long block_rows = head + (long long)first * row_stride;
 
     // Of 16 x 8 elements of S or O a lane holds two in row lane / 4 and two in the row 8 below.
@@ -257,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) flash_attention
     }
 
     copy_rows<WARP_ROWS>(s_Q, Q + block_rows, warp * WARP_ROWS, n - first, row_stride);
-    for (int key = 0; key < n; key += B_C) {
+    for (int key = 0; key < keys; key += B_C) {
         const long long tile = head + (long long)key * row_stride;
         copy_rows<B_C / WARPS>(s_K, K + tile, warp * (B_C / WARPS), n - key, row_stride);
         cp_async_commit();
@@ -266,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) flash_attention
 
         float r_S[ROW_TILES][KEY_TILES][4] = {};
         multiply_qk(r_S, s_Q, s_K, warp * WARP_ROWS);
-        scale_and_mask(r_S, n - key);
+        scale_and_mask(r_S, n - key, first + warp * WARP_ROWS - key);
         update_softmax(r_S, r_O, r_max, r_sum);
 
         copy_rows<B_C / WARPS>(s_V, V + tile, warp * (B_C / WARPS), n - key, row_stride);

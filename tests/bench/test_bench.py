@@ -362,7 +362,8 @@ def test_a_kernel_is_turned_from_the_values_it_has():
     assert {c.name: c.default for c in subject.controls()} == {
         "TILE": 8, "COARSE": 4, "N": 64, "d": 64
     }  # fmt: skip
-    assert subject_of(load_kernel("08_flash_baseline.cu", WARPS=2)).controls()[-2].default == 2
+    found = {c.name: c for c in subject_of(load_kernel("08_flash_baseline.cu", WARPS=2)).controls()}
+    assert found["WARPS"].default == 2 and found["CAUSAL"].choices == (0, 1)
 
 
 WRONG = [None, 3, b"x", object(), "", "nope", "nope.cu", Path("x.cu"), Path(), [], 1.5,

@@ -24,7 +24,7 @@ KINDS = ("barrier", "index", "guard", "loop", "swizzle", "stride", "scale")
 # Which arguments of the kernels' own functions are indices or extents.
 INDEX_ARGUMENTS = {
     "place": (0, 1), "swizzle": (0, 1), "copy_rows": (2, 3, 4), "copy_tile": (2, 3, 4, 5),
-    "multiply_qk": (3,), "scale_and_mask": (1,), "store_rows": (4, 5, 6), "load4": (1, 2),
+    "multiply_qk": (3,), "scale_and_mask": (1, 2), "store_rows": (4, 5, 6), "load4": (1, 2),
     "store4": (1, 2), "shuffle_xor": (1,), "place_of": (0,),
 }  # fmt: skip
 TOY_PLACE = (1, 2)  # the first argument of `place` in 09_toy_swizzle.cu names a map
@@ -64,6 +64,10 @@ PATTERNS = (
     ("guard", r"(?<=r_max\[m\]\[1\] = )minus_infinity\(\)", "0.0f"),
     ("guard", r"(?<=\? s\[j \+ [123]\] : )lowest", "0.0f"),
     ("guard", r"(?<=: )0\.0f", "1.0f"),
+    ("guard", r"column > diagonal", "column >= diagonal"),
+    ("guard", r"\(CAUSAL && (?:diagonal < B_C - 1|column > diagonal \+ row)\)", "false"),
+    ("loop", r"min\(n, first \+ B_R\)", "n"),
+    ("loop", r"min\(n, first \+ B_R\)", "min(n, first)"),
     ("guard", r"make_float4\(0, 0, 0, 0\)", "make_float4(1, 0, 0, 0)"),
     ("swizzle", r"(?<=if \()TRANSPOSE_ON_STORE", "!TRANSPOSE_ON_STORE"),
     ("swizzle", r"(?<=\* \()TRANSPOSE_ON_STORE", "!TRANSPOSE_ON_STORE"),

@@ -74,9 +74,16 @@ SHARED: tuple[Reason, ...] = (
     Reason(
         FLASH,
         "scale_and_mask",
-        r"if \(keys < B_C\) \{  ->  if \(true\) \{",
-        "The condition saves time alone: where all keys of the tile are there, no element's key "
-        "is past the end, and nothing is masked.",
+        r"if \(keys < B_C \|\| .*\) \{  ->  if \(true\) \{",
+        "The condition saves time alone: where all rows see all keys of the tile, no element is "
+        "past the end or right of the diagonal, and nothing is masked.",
+    ),
+    Reason(
+        FLASH,
+        "flash_attention",
+        r"const int first = .*  ->  const int first = \(true \? .*",
+        "Blocks take the rows in another order, which changes no sum; it saves time with CAUSAL "
+        "alone, where the blocks that take longest begin first.",
     ),
     Reason(
         FLASH,

@@ -124,7 +124,9 @@ def _phases(stride: int) -> Problem:
 
 
 @functools.cache
-def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool) -> Problem:
+def _flash(
+    b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool, causal: bool
+) -> Problem:
     """Q, K, V [b, h, n, d] whose scores are near LOW, or have a peak in another place each row."""
     rng = np.random.default_rng(n)
     Q, K, V = (rng.standard_normal((b, h, n, d)) for _ in range(3))
@@ -140,7 +142,7 @@ def _flash(b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool
     bf16 = element == "nv_bfloat16"
     kept = [flash_inputs.to_bf16(x) if bf16 else x.astype(np.float16) for x in (Q, K, V)]
     Q, K, V = (np.ascontiguousarray(x) for x in kept)
-    expected = flash_inputs.reference(Q, K, V, layout)
+    expected = flash_inputs.reference(Q, K, V, layout, causal)
     strides = (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
     numbers = zip(("batch_stride", "head_stride", "row_stride"), strides, strict=True)
     arrays = {"Q": Q, "K": K, "V": V, "O": np.empty_like(Q)}
@@ -258,13 +260,18 @@ _FLASH_SIZES = (
     ({"HEAD_DIM": 128, "B_R": 32, "B_C": 32, "WARPS": 1}, (2, 3, 39), "bnhd", "nv_bfloat16", False),
     ({"HEAD_DIM": 64, "B_R": 64, "B_C": 32, "WARPS": 2}, (1, 1, 77), "bhnd", "half", True),
     ({"HEAD_DIM": 128, "B_R": 64, "B_C": 64, "WARPS": 4}, (1, 2, 64), "bnhd", "half", False),
-)
+    (
+        {"HEAD_DIM": 64, "B_R": 64, "B_C": 32, "WARPS": 2, "CAUSAL": 1},
+        (1, 2, 139), "bhnd", "half", True,
+    ),
+)  # fmt: skip
 
 
 def flash(file: str, entry: str) -> Iterator[Trial]:
-    """Trials of a FlashAttention kernel: both head dimensions, layouts and types."""
+    """Trials of a FlashAttention kernel: both head dimensions, layouts and types, and causal."""
     for parameters, (b, h, n), layout, element, peak in _FLASH_SIZES:
         d, rows, keys = (parameters[name] for name in ("HEAD_DIM", "B_R", "B_C"))
+        causal = parameters.get("CAUSAL", 0)
         label = (
             f"{element}, {_settings(parameters)}, {b} x {h} heads, n={n}, {layout}, "
             f"{'peaks' if peak else 'low scores'}"
@@ -272,7 +279,7 @@ def flash(file: str, entry: str) -> Iterator[Trial]:
         yield Trial(
             file, entry, {**parameters, "ELEMENT": element}, label,
             (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1), (rows + 2 * keys) * d * 2,
-            functools.partial(_flash, b, h, n, d, layout, element, peak),
+            functools.partial(_flash, b, h, n, d, layout, element, peak, bool(causal)),
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The FlashAttention kernels against float64, their counters, and what they refuse."""
+"""The FlashAttention kernels against float64, causal or not; their counters, what they refuse."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ CASES = [
     (1, 1, 1, 128, "half", "bhnd", {}),
     (2, 3, 1, 64, "nv_bfloat16", "bnhd", {"B_R": 32, "WARPS": 1}),
     (2, 2, 17, 64, "half", "bhnd", {"B_C": 32}),
-    (1, 3, 17, 128, "nv_bfloat16", "bnhd", {"B_R": 16, "WARPS": 1}),
+    (1, 3, 17, 128, "nv_bfloat16", "bnhd", {"B_R": 16, "WARPS": 1, "CAUSAL": 1}),
     (3, 1, 64, 128, "half", "bnhd", {"B_C": 128}),
     (1, 2, 64, 64, "nv_bfloat16", "bhnd", {"B_R": 128, "WARPS": 8}),
-    (1, 2, 100, 128, "nv_bfloat16", "bhnd", {}),
+    (1, 2, 100, 128, "nv_bfloat16", "bhnd", {"CAUSAL": 1}),
     (2, 1, 100, 64, "half", "bnhd", {"B_R": 128, "WARPS": 2}),
-    (1, 1, 257, 64, "half", "bhnd", {"B_R": 128, "WARPS": 4, "B_C": 32}),
+    (1, 1, 257, 64, "half", "bhnd", {"B_R": 128, "WARPS": 4, "B_C": 32, "CAUSAL": 1}),
     (1, 1, 257, 128, "nv_bfloat16", "bhnd", {"B_R": 32, "WARPS": 2, "B_C": 128}),
 ]
 MEMORY = (
@@ -73,8 +73,8 @@ def inputs(b, h, n, d, element, layout="bhnd"):
     return [to_bf16(x) if element == "nv_bfloat16" else x.astype(np.float16) for x in arrays]
 
 
-def error(result, Q, K, V, layout="bhnd"):
-    return relative_error(to_float(result), reference(Q, K, V, layout))
+def error(result, Q, K, V, layout="bhnd", causal=0):
+    return relative_error(to_float(result), reference(Q, K, V, layout, bool(causal)))
 
 
 @each_rung
@@ -84,7 +84,7 @@ def test_rung_against_float64(rung, b, h, n, d, element, layout, values):
     before = [x.copy() for x in (Q, K, V)]
     result, reports = rung.simulate(Q, K, V, layout=layout, count=False, **values)
     assert result.dtype == Q.dtype and result.shape == Q.shape
-    assert error(result, Q, K, V, layout) < TOLERANCE[element]
+    assert error(result, Q, K, V, layout, values.get("CAUSAL")) < TOLERANCE[element]
     assert [r.entry for r in reports] == ["flash_attention"]
     for array, old in zip((Q, K, V), before, strict=True):
         np.testing.assert_array_equal(array, old)
@@ -104,12 +104,12 @@ def test_the_cases_meet_what_they_say():
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("d", DIMS)
 def test_rung_against_float64_on_this_gpu(rung, d, element):
-    for n, (b, h), layout in itertools.product(
-        (*LENGTHS, 512, 1000), ((1, 1), (2, 3), (3, 2)), LAYOUTS
+    for n, (b, h), layout, causal in itertools.product(
+        (*LENGTHS, 512, 1000), ((1, 1), (2, 3), (3, 2)), LAYOUTS, (0, 1)
     ):
         Q, K, V = inputs(b, h, n, d, element, layout)
-        result = rung.run(Q, K, V, layout=layout)
-        assert error(result, Q, K, V, layout) < TOLERANCE[element], (n, b, h, layout)
+        result = rung.run(Q, K, V, layout=layout, CAUSAL=causal)
+        assert error(result, Q, K, V, layout, causal) < TOLERANCE[element], (n, b, h, causal)
 
 
 @pytest.mark.gpu
@@ -120,7 +120,8 @@ def test_every_setting_on_this_gpu(rung):
         settings = dict(zip(rung.choices, values, strict=True))
         if settings["B_R"] % (16 * settings["WARPS"]):
             continue
-        assert error(rung.run(Q, K, V, **settings), Q, K, V) < TOLERANCE["half"], settings
+        result, causal = rung.run(Q, K, V, **settings), settings["CAUSAL"]
+        assert error(result, Q, K, V, causal=causal) < TOLERANCE["half"], settings
 
 
 @pytest.mark.gpu
@@ -152,8 +153,9 @@ def test_rung_through_cp(rung):
 def test_both_rungs_give_the_same_bits():
     """The swizzle moves elements and changes no sum."""
     Q, K, V = inputs(1, 1, 130, 64, "half")
-    results = [rung.simulate(Q, K, V, count=False)[0] for rung in FLASH]
-    np.testing.assert_array_equal(*results)
+    for causal in (0, 1):
+        results = [rung.simulate(Q, K, V, count=False, CAUSAL=causal)[0] for rung in FLASH]
+        np.testing.assert_array_equal(*results)
 
 
 @each_rung
@@ -193,6 +195,40 @@ def test_one_key():
     Q, K, V = inputs(2, 2, 1, 128, "half")
     for rung in FLASH:
         np.testing.assert_array_equal(rung.simulate(Q, K, V, count=False)[0], V)
+
+
+def test_a_causal_row_depends_on_no_later_key():
+    """Other keys and values from 70 on change no bit of the rows before; row 0 is that of V."""
+    Q, K, V = inputs(1, 1, 130, 64, "half")
+    before, _ = FLASH_BASELINE.simulate(Q, K, V, count=False, CAUSAL=1)
+    K[:, :, 70:], V[:, :, 70:] = np.float16(9), np.float16(-7)
+    after, _ = FLASH_BASELINE.simulate(Q, K, V, count=False, CAUSAL=1)
+    np.testing.assert_array_equal(before[:, :, :70], after[:, :, :70])
+    np.testing.assert_array_equal(before[:, :, 0], V[:, :, 0])
+    assert (before[:, :, 70:] != after[:, :, 70:]).any(axis=-1).all()
+
+
+def products(rung, report, **values):
+    """How many products of tensor cores, 4,096 operations each, the launch of a report has made."""
+    lines = rung.with_parameters(**values).kernel("half", 64).lines("mma_m16n8k16<", whole=True)
+    return sum(report.by_line[line]["flops"] for line in lines) / 4096
+
+
+@each_rung
+@pytest.mark.parametrize(("b_r", "b_c", "tiles"), [(64, 64, 3), (32, 64, 6), (64, 32, 6)])
+def test_causal_blocks_skip_what_no_row_sees(rung, b_r, b_c, tiles):
+    """Of 128 keys: the tiles with a pair at or below the diagonal, counted by hand."""
+    Q, K, V = inputs(1, 1, 128, 64, "half")
+    values = {"B_R": b_r, "B_C": b_c, "WARPS": b_r // 16}
+    all_of_Q, warps, ways = 128 * 64 * 2 // 32, b_r // 16, []
+    for causal, number in enumerate(((128 // b_r) * (128 // b_c), tiles)):
+        _, (report,) = rung.simulate(Q, K, V, CAUSAL=causal, **values)
+        c = report.counters
+        assert c["global_load_sectors"] == all_of_Q + number * 2 * all_of_Q * b_c // 128
+        assert c["barriers"] == number * warps * 2
+        assert products(rung, report, **values) == number * warps * 2 * (b_c // 8) * 4
+        ways.append(c["shared_load_bank_conflicts"] / c["ldmatrix_instructions"])
+    assert ways == ([28, 28] if rung is FLASH_BASELINE else [0, 0])  # beyond the four of a load
 
 
 def test_counters_of_a_small_grid():
@@ -253,10 +289,10 @@ def test_where_the_conflicts_of_the_baseline_are():
     assert sum(c["shared_load_bank_conflicts"] for c in lines) == 0
 
 
-def sanitized(code, rung, n=130, d=64):
+def sanitized(code, rung, causal=0, n=130, d=64):
     """Findings of the simulator's checks when `code` takes the place of a rung's source."""
     Q, K, V = inputs(1, 1, n, d, "half")
-    launch = rung.launch_of(Q, K, V, np.full_like(Q, np.nan))
+    launch = rung.with_parameters(CAUSAL=causal).launch_of(Q, K, V, np.full_like(Q, np.nan))
     k = launch.kernel
     numbers = (np.int32(n), np.int64(n * d), np.int64(n * d), np.int32(d))
     report = simulator.launch(
@@ -269,7 +305,7 @@ def sanitized(code, rung, n=130, d=64):
 @each_rung
 def test_no_race_and_nothing_superfluous(rung):
     """No fault as it is, and one with any barrier or wait taken out."""
-    assert sanitized(None, rung) == []
+    assert sanitized(None, rung) == sanitized(None, rung, causal=1) == []
     lines = rung.kernel("half", 64).code.split("\n")
     waits = ("__syncthreads();", "__syncwarp();", "cp_async_wait<0>();")
     places = [n for n, line in enumerate(lines) if any(wait in line for wait in waits)]
