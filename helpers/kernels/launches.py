@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import simulator
 from ..gpu import device
+from ..gpu.tensor_map import MappedArray
 from ..simulator.errors import SimulatorError
 from ..simulator.launch_rules import Shape, check_promise, launch_shape
 from ..simulator.limits import SIMULATED
@@ -195,6 +196,10 @@ class Launch:
         pairs = list(zip(self.kernel.arguments, self._given, strict=True))
         written = {id(v) for a, v in pairs if a.pointer and not a.constant}
         copies: dict[int, np.ndarray] = {}
+        maps = [value for _, value in pairs if isinstance(value, MappedArray)]
+        written |= {id(m.array) for m in maps}
+        for value in (m.array for m in maps):
+            copies[id(value)] = np.array(device.cp.asnumpy(value))
         for argument, value in pairs:
             if not argument.pointer or id(value) in copies:
                 continue
@@ -203,7 +208,14 @@ class Launch:
                 copies[id(value)] = host.copy() if id(value) in written else host
             else:
                 copies[id(value)] = device.cp.asnumpy(value)
-        return tuple(copies[id(value)] if a.pointer else value for a, value in pairs)
+        return tuple(
+            copies[id(value)]
+            if a.pointer
+            else value.of(copies[id(value.array)])
+            if isinstance(value, MappedArray)
+            else value
+            for a, value in pairs
+        )
 
     def __repr__(self) -> str:
         return f"<Launch of {self.kernel.entry}, grid {self.grid} and block {self.block}>"

@@ -164,7 +164,7 @@ def machine_code_of(request: Request, entry: str, architecture: str) -> MachineC
     local, stores, loads = map(int, spills.groups())
     return MachineCode(
         entry=made.entries[symbol],
-        architecture=architecture,
+        architecture=_architecture(request),
         registers=int(used[1]),
         spill_stores=stores,
         spill_loads=loads,
@@ -175,6 +175,11 @@ def machine_code_of(request: Request, entry: str, architecture: str) -> MachineC
         symbol=symbol,
         named=named,
     )
+
+
+def _architecture(request: Request) -> str:
+    """The architecture that a request is for."""
+    return request.options[0].removeprefix("-arch=")
 
 
 def is_remembered(request: Request, architecture: str) -> bool:
@@ -211,7 +216,10 @@ def _for_chip(request: Request, architecture: str) -> Request:
             f"There is no architecture {architecture!r} to make machine code for; there are "
             f"{', '.join(f'sm_{number}' for number in known)}.",
         )
-    rest = tuple(option for option in request.options if not option.startswith("-arch="))
+    asked = [option for option in request.options if option.startswith("-arch=")]
+    rest = tuple(option for option in request.options if option not in asked)
+    if any(option.endswith(f"_{real[1]}a") for option in asked):
+        architecture = f"sm_{real[1]}a"  # what the source needs, and the same chip
     # The assembler then says in the log what each kernel takes.
     return replace(request, options=(f"-arch={architecture}", "--ptxas-options=-v", *rest))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ptx.constant_loops import UnrolledLoop
-from ..ptx.program import Graph, ends_block, suspends
+from ..ptx.program import Graph, ends_block, multiplies_group, suspends
 from ..ptx.ptxas import Habits
 from ..ptx.syntax import Instruction, Sym
 from .asynchronous.mbarrier_steps import suspended
@@ -36,6 +36,7 @@ class Code:
             for operand in i.operands
             if isinstance(base := getattr(operand, "base", operand), Sym)
         }
+        self.has_group_products = any(map(multiplies_group, code))
         unset = graph.blocks[0].live_in
         self.blank = [
             blank_register(size, bool(unset >> slot & 1))

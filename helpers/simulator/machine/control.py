@@ -235,7 +235,7 @@ class Branching:
         S = self.S
         code = group.frame.code
         for parked in self.parked:
-            if parked.barrier in ("warp", "phase") or parked.group.frame.code is not code:
+            if not isinstance(parked.barrier, int) or parked.group.frame.code is not code:
                 continue
             if parked.count is not None:
                 continue  # it is not for all threads of the block

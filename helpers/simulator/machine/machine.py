@@ -17,9 +17,11 @@ from .code import Activation, Code, Group
 from .control import Branching
 from .faults import everyone
 from .loops import same, same_way
+from .matrix.wgmma_steps import whole_warpgroups
 from .rounds import FEWEST, SPEED, TOGETHER, fold
 from .waiting import Parked, release
 
+_GROUP_WARPS = 4
 PATIENCE = 1024  # rounds that a loop may poll memory before other threads get their turn
 
 
@@ -75,7 +77,7 @@ class Machine(Branching):
             self._run_lowest()
 
     def _start(self) -> list[Group]:
-        """All threads at the first instruction; as one group, or a group a warp.
+        """All threads at the first instruction; as one group, or a group a warp or warpgroup.
 
         Warps that run one after another have frames of their own, so that they never join; the
         place of a warp's group starts with its turn.
@@ -84,7 +86,9 @@ class Machine(Branching):
         if S.schedule == "lockstep" or S.layout.warps == 1:
             return [Group(Activation(self.entry), 0, None)]
         warp = S.layout.thread_index // LANES
-        turns = list(range(S.layout.warps))
+        if any(code.has_group_products for code in S.functions.values()):
+            warp //= _GROUP_WARPS  # they multiply with one another's registers
+        turns = list(range(int(warp.max()) + 1))
         if S.schedule == "warps_reversed":
             turns.reverse()
         return [
@@ -192,11 +196,21 @@ class Machine(Branching):
             return self._wait_for_phase(group, block, i, get, R)
         if group.mask is None:
             return False
+        if i.opcode == "wgmma":
+            return self._wait_for_group(group, block, i)
         named = get(self.S, R)
         if self._warps_complete(group, named):
             return False
         waits = Group(group.frame, block, group.mask, group.visited, met=True)
         self.parked.append(Parked(waits, "warp", None, i, block, named))
+        return True
+
+    def _wait_for_group(self, group: Group, block: int, i) -> bool:
+        """Park a group in front of a product if a part of a warpgroup is missing in it."""
+        if whole_warpgroups(self.S, i, group.mask)[1]:
+            return False
+        waits = Group(group.frame, block, group.mask, group.visited, met=True)
+        self.parked.append(Parked(waits, "warpgroup", None, i, block))
         return True
 
     def _wait_for_phase(self, group: Group, block: int, i, get, R) -> bool:

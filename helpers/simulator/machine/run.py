@@ -11,12 +11,13 @@ import numpy as np
 from ..argument_checks import Passed
 from ..compile.compiler import Compiled
 from ..compile.declared_elements import declared_element
+from ..errors import SimulatorError
 from ..limits import SIMULATED
 from ..ptx import ptxas
 from ..ptx.contraction import contract
 from ..ptx.ptx_parser import parse
 from ..ptx.sinking import sink_loads
-from ..ptx.syntax import Module, Sym, Variable
+from ..ptx.syntax import Function, Module, Sym, Variable
 from .code import Code
 from .faults import plain_name
 from .memory import AddressSpace
@@ -48,6 +49,7 @@ class Prepared:
         function = self.module.functions[name]
         if function.fault is not None:
             raise function.fault
+        self._check_architecture(function)
         with _no_collection():
             if self._contracts:
                 contract(function)
@@ -60,6 +62,19 @@ class Prepared:
             for item in variable.initial:
                 if isinstance(item, Sym):
                     self.need(item.name)
+
+    def _check_architecture(self, function: Function) -> None:
+        """Refuse what only `sm_90a` has in PTX that was made for another architecture."""
+        if self.module.target == "sm_90a":
+            return
+        for i in function.instructions:
+            if i.opcode in ("wgmma", "setmaxnreg"):
+                raise SimulatorError(
+                    "unsupported",
+                    f"line {i.line}: {i.opcode} is an instruction of sm_90a alone, and this was "
+                    f"compiled for {self.module.target}: pass options=('-arch=sm_90a',).",
+                    i.line,
+                )
 
 
 @contextmanager

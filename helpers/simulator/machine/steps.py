@@ -7,17 +7,18 @@ instructions that look across a warp in `warps`, those on matrices in `matrix`.
 
 import numpy as np
 
+from ..errors import SimulatorError
 from ..isa.instructions import operation
 from ..ptx.program import destination_count, fences_device
-from ..ptx.syntax import Instruction, Part, Reg, Special, Sym, Vec, items_of
+from ..ptx.syntax import Imm, Instruction, Part, Reg, Special, Sym, Vec, items_of
 from . import accesses, elements, warps
 from .asynchronous.mbarrier_steps import mbarrier_step
 from .elements import guard_getter
-from .matrix import matrix_steps, wmma_steps
+from .matrix import matrix_steps, wgmma_steps, wmma_steps
 from .operands import BOOL, getter, guarded_putter, putter
 
 IGNORED = frozenset(
-    "membar fence prefetch prefetchu discard applypriority nanosleep pmevent setmaxnreg "
+    "membar fence prefetch prefetchu discard applypriority nanosleep pmevent "
     "griddepcontrol createpolicy isspacep_ brkpt".split()
 )
 
@@ -208,6 +209,18 @@ def _isspacep(i: Instruction, code):
     return step
 
 
+def _set_registers(i: Instruction, code):
+    """setmaxnreg.{inc, dec}: registers here do not run out."""
+    number = i.operands[0].value if isinstance(i.operands[0], Imm) else 0
+    if number % 8 or not 24 <= number <= 256:
+        raise SimulatorError(
+            "unsupported",
+            f"line {i.line}: setmaxnreg takes 24 to 256 registers, a multiple of 8, not {number}.",
+            i.line,
+        )
+    return None
+
+
 def _lacking(what: str):
     """What stands in the table for instructions that the simulator does not have."""
 
@@ -239,6 +252,7 @@ SPECIAL = {
     "movmatrix": matrix_steps.movmatrix_step,
     "mma": matrix_steps.mma_step,
     "wmma": wmma_steps.wmma_step,
-    "wgmma": _lacking("the products of a warpgroup (wgmma): use those of a warp, mma.sync or wmma"),
+    "wgmma": wgmma_steps.wgmma_step,
+    "setmaxnreg": _set_registers,
     **dict.fromkeys(("alloca", "stacksave"), _lacking("dynamic stack allocation")),
 }

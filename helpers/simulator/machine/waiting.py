@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..isa.tensor.warpgroup_products import THREADS
 from ..limits import LANES
 from ..ptx.syntax import Instruction
 from .asynchronous.mbarrier_steps import what_is_missing
@@ -17,7 +18,8 @@ _PATIENCE = 32  # times that a try_wait may run out of time with nothing else go
 class Parked:
     """A group at a barrier: `group` stands behind it. `barrier` is its number, or "warp".
 
-    Or "phase", for threads in front of a try_wait: `still` tells for whom it is not complete.
+    Or "phase", for threads in front of a try_wait: `still` tells for whom it is not complete. Or
+    "warpgroup", for those in front of a product of theirs.
     """
 
     group: Group
@@ -56,6 +58,8 @@ def release(S, parked: list[Parked], spinning: list) -> list:
         here = [p for p in parked if p.barrier == number]
         if number == "phase":
             open_ = _open_phases(S, here)
+        elif number == "warpgroup":
+            open_ = _open_warpgroups(S, here)
         elif number == "warp":
             open_ = _open_warps(S, here, alive)
         else:
@@ -79,7 +83,7 @@ def release(S, parked: list[Parked], spinning: list) -> list:
                 g, rest = p.group, _shape(S, stay)
                 p.group = Group(g.frame, g.block, rest, g.visited, g.met)
                 parked.append(p)
-        if number != "warp":
+        if isinstance(number, int):
             S.arrived = [a for a in S.arrived if a.barrier != number]
     if not freed and not spinning:
         return _time_out(S, parked)
@@ -115,8 +119,19 @@ def _open_phases(S, here: list[Parked]) -> np.ndarray:
     return open_
 
 
+def _open_warpgroups(S, here: list[Parked]) -> np.ndarray:
+    """The threads of warpgroups that have all come to one product."""
+    open_ = np.zeros((S.layout.nblocks, S.layout.nthreads), np.bool_)
+    for serial in {p.instruction.serial for p in here}:
+        masks = [_full(S, p.group.mask) for p in here if p.instruction.serial == serial]
+        come = np.logical_or.reduce(masks).reshape(S.layout.nblocks, -1, THREADS)
+        whole = come.all(axis=-1, keepdims=True) & come
+        open_ |= whole.reshape(open_.shape)
+    return open_
+
+
 def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
-    if number == "phase":
+    if number in ("phase", "warpgroup"):
         return
     passing = [_full(S, p.group.mask) & open_ for p in here]
     passed = _shape(S, np.logical_or.reduce(passing))
@@ -190,6 +205,11 @@ def _deadlock(S, parked: list[Parked]) -> None:
             S, line, "barrier", f"{who} waits for ever at an mbarrier, whose phase lacks "
             f"{lacks}{elsewhere}: check the count of its initialisation, who arrives, the bytes "
             "expected, and the parity that is waited for.",
+        )  # fmt: skip
+    if first.barrier == "warpgroup":
+        raise fault(
+            S, line, "barrier", f"{who} waits at a product of its warpgroup (wgmma) that other "
+            f"threads of the warpgroup never reach{elsewhere}: let all 128 pass the same products.",
         )  # fmt: skip
     raise fault(
         S, line, "barrier", f"{who} waits at a barrier that some threads of its block never "

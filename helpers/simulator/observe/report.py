@@ -34,6 +34,7 @@ NCU_METRICS = {
     "ldmatrix_instructions": "smsp__inst_executed_op_ldsm.sum",
     "cp_async_instructions": "smsp__inst_executed_op_ldgsts.sum",
 }
+_WARPS = ("mma", "wmma", "wgmma")  # of which `flops_of` tells for a warp
 COUNTERS = (
     *NCU_METRICS,
     "shared_store_instructions",
@@ -98,7 +99,7 @@ class Report(InstructionTrace):
                     line["thread_instructions"] += threads
                     flops = flops_of(i)
                     if flops:
-                        line["flops"] += flops * (warps if i.opcode in ("mma", "wmma") else threads)
+                        line["flops"] += flops * (warps if i.opcode in _WARPS else threads)
                     if i.opcode in ("bar", "barrier") and "warp" not in i.modifiers:
                         line["barriers"] += warps
         for serial, counts in tally.counts.items():

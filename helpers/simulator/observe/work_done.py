@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..ptx.syntax import Instruction
     from .report import Report
 
+_GROUP_WARPS = 4  # that share a product of a warpgroup
 _MMA = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _FP32 = frozenset(("add", "sub", "mul", "fma", "mad"))
 # What the special-function unit is for; a division takes a reciprocal.
@@ -110,8 +111,8 @@ def kind_of(i: Instruction) -> str:
 
 @lru_cache(maxsize=4096)
 def _kind(opcode: str, modifiers: tuple[str, ...]) -> str:
-    if opcode in ("mma", "wmma"):
-        return TENSOR if opcode == "mma" or "mma" in modifiers else ""
+    if opcode in ("mma", "wmma", "wgmma"):
+        return TENSOR if opcode == "mma" or {"mma", "mma_async"}.intersection(modifiers) else ""
     last = modifiers[-1] if modifiers else ""
     if opcode in _SPECIAL and last in ("f32", "f16", "f16x2", "bf16", "bf16x2"):
         return SPECIAL
@@ -164,12 +165,12 @@ def _past_l1(run) -> int:
 
 def flops_of(i) -> int:
     """Floating-point operations of a thread, or of a warp for mma (2·m·n·k)."""
-    if i.opcode == "mma" or (i.opcode == "wmma" and "mma" in i.modifiers):
+    if kind_of(i) == TENSOR:
         for m in i.modifiers:
             shape = _MMA.fullmatch(m)
             if shape:
                 x, y, z = map(int, shape.groups())
-                return 2 * x * y * z
+                return 2 * x * y * z // (_GROUP_WARPS if i.opcode == "wgmma" else 1)
         return 0
     if i.opcode in ("fma", "fms", "fnma", "add", "sub", "mul", "mad"):
         op = operation(i.opcode, i.modifiers)

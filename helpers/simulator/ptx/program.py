@@ -29,12 +29,19 @@ def destination_count(i: Instruction) -> int:
     """How many leading operands the instruction writes."""
     if i.opcode == "wmma" and i.modifiers[0] == "store":
         return 0
+    if i.opcode == "wgmma":
+        return int(multiplies_group(i))
     if i.opcode == "mbarrier":
         return 1 if i.modifiers[0] in _MBARRIER_RESULTS else 0
     if i.opcode in NO_DESTINATION:
         # bar.red has a destination; cp, bar.sync, ... have none
         return 1 if i.opcode in ("bar", "barrier") and "red" in i.modifiers else 0
     return 2 if i.pair else 1
+
+
+def multiplies_group(i: Instruction) -> bool:
+    """Whether a whole warpgroup meets at an instruction: a product of it."""
+    return i.opcode == "wgmma" and i.modifiers[0] == "mma_async"
 
 
 def union(sets: Iterable[int]) -> int:
@@ -65,6 +72,8 @@ def reads_and_writes(i: Instruction) -> tuple[int, int]:
             writes |= _registers(operand)
         else:
             reads |= _registers(operand)
+    if i.opcode == "wgmma" and n:
+        reads |= writes  # D is what is added to
     if i.predicate is not None:
         reads |= 1 << i.predicate.slot
     if i.opcode == "call" and isinstance(i.operands[0], Vec) and len(i.operands) > 1:
@@ -120,6 +129,8 @@ def suspends(i: Instruction) -> bool:
     """Whether threads wait at this instruction, and not behind it, until others let them go on."""
     if i.opcode == "mbarrier":
         return i.modifiers[0] == "try_wait"
+    if multiplies_group(i):
+        return True
     return i.opcode in WARP_SYNCS and "sync" in i.modifiers
 
 

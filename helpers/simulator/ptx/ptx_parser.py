@@ -125,7 +125,8 @@ class Parser:
             for instruction in function.instructions:
                 instruction.serial = serial
                 serial += 1
-        return Module(functions, variables, self.files)
+        target = re.search(r"^\s*\.target\s+(\w+)", text, re.M)
+        return Module(functions, variables, self.files, target[1] if target else "")
 
     def function(self, m: re.Match, functions: dict[str, Function]) -> int:
         text = self.text

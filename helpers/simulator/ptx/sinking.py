@@ -69,5 +69,6 @@ def _orders_memory(i: Instruction) -> bool:
     if i.opcode == "st":
         return i.space in ("shared", "generic")
     return i.opcode in (
-        "bar", "barrier", "membar", "fence", "atom", "red", "call", "cp", "stmatrix", "wmma"
+        "bar", "barrier", "membar", "fence", "atom", "red", "call", "cp", "stmatrix", "wmma",
+        "wgmma",
     )  # fmt: skip

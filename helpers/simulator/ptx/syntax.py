@@ -59,7 +59,6 @@ _LATER = "tensor memory, which GPUs after Hopper have: use mma.sync or wmma"
 IDEAS = {
     **dict.fromkeys(("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq."), _TEXTURES),
     **dict.fromkeys(("mapa.", "getctarank.", "st.async", "red.async"), CLUSTERS),
-    "wgmma.": "products of a whole warpgroup: use those of a warp, mma.sync or wmma",
     "tcgen05.": _LATER,
     "mov.b128": "128-bit atomics: lock with a word of 32 bits, or pack what changes into 64",
     "multimem.": "memory of several GPUs: there is one",
@@ -204,4 +203,5 @@ class Module:
     functions: dict[str, Function]
     variables: dict[str, Variable]
     files: dict[int, str]
+    target: str = ""  # the architecture, such as sm_90
     symbols: dict[str | None, set[str]] = field(default_factory=dict, repr=False, compare=False)

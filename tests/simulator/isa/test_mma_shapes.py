@@ -418,7 +418,6 @@ def test_half_a_warp_multiplies_nothing(block, lanes):
          "{f, f, f, f}, r, 0x0", "sparse"),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16 {f, f, f, f}, {r, r, r, r}, {r, r}, "
          "{r, r}", "f16 factors need f16 factors and f32 or f16 for both C and D"),
-        ("wgmma.fence.sync.aligned", "products of a whole warpgroup"),
         ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {r, r}, [r]", "only m8n8 matrices"),
         ("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {r}, [r]", "only m8n8 matrices"),
         ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [r], {r}", "only m8n8 matrices"),

@@ -300,15 +300,6 @@ def test_bulk_copies_that_cannot_be(offset, n, told):
         launch("amiss", x, np.int32(offset), np.int32(n), threads=1)
 
 
-def test_what_is_not_there_is_refused():
-    tensor = r"""extern "C" __global__ void k(unsigned long long map) {
-      __shared__ float s[64];
-      asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%2];"
-                   :: "l"(map), "r"(0), "r"((unsigned)__cvta_generic_to_shared(s))); }"""
-    with pytest.raises(SimulatorError, match="copies of tensors by TMA"):
-        simulator.launch(tensor, "k", 1, 1, (np.uint64(0),))
-
-
 @pytest.mark.parametrize(
     ("entry", "wrong", "kind", "told"),
     [

@@ -25,6 +25,7 @@ Matrices stand here with the warps (or any other batch) along the last axis, A a
 as (k, n, warps), C and D as (m, n, warps): every step is then one pass over contiguous memory.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -34,7 +35,7 @@ from ..rounding import widen_bf16
 
 FRACTION_BITS = 25  # kept below the largest exponent
 _ZERO = np.int16(-4096)  # stands for the exponent of zero, below every other, also when doubled
-_LOWEST = np.int16(-300)  # below every exponent of a product that is not zero
+LOWEST = np.int16(-300)  # below every exponent of a product that is not zero
 _WARPS = 32  # at once, so that the products stay in the cache
 
 
@@ -101,7 +102,7 @@ def multiply_accumulate(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) 
     b_values, b_exponents = factors(b, kind)
     c_bits = c.view(np.uint32 if c.dtype == np.float32 else np.uint16)
     c_exponents = (F32 if c.dtype == np.float32 else F16).exponents(c_bits)
-    product_type = _product_type(kind, a_exponents, b_exponents)
+    product_type = exact_type(kind, a_exponents, b_exponents)
     a_values = a_values.astype(product_type, copy=False)
     b_values = b_values.astype(product_type, copy=False)
     out = np.empty(c.shape, c.dtype)
@@ -116,7 +117,7 @@ def multiply_accumulate(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) 
     return out
 
 
-def _product_type(kind: str, a_exponents: np.ndarray, b_exponents: np.ndarray) -> type:
+def exact_type(kind: str, a_exponents: np.ndarray, b_exponents: np.ndarray) -> type:
     """float32 where it holds all products exactly and without overflow, otherwise float64."""
     if kind == "f16" or not a_exponents.size:
         return np.float32
@@ -133,30 +134,56 @@ def _fused_sums(a, b, c, bias: int) -> np.ndarray:
     exponents = a_exponents[:, :, None].repeat(columns, axis=2)
     exponents += b_exponents[:, None]
     top = np.maximum(exponents.max(axis=0), c_exponents)
-    np.maximum(top, _LOWEST, out=top)
+    np.maximum(top, LOWEST, out=top)
     terms = a_values[:, :, None].repeat(columns, axis=2)
     terms *= b_values[:, None]
     if terms.dtype == np.float32:
         # No product that is not zero has an exponent below -100 here.
-        terms *= _power_of_two(FRACTION_BITS - np.maximum(top, np.int16(-100)), np.float32)
+        terms *= power_of_two(FRACTION_BITS - np.maximum(top, np.int16(-100)), np.float32)
     else:
-        terms *= _power_of_two(FRACTION_BITS - top, np.float64)
+        terms *= power_of_two(FRACTION_BITS - top, np.float64)
     # Sixteen terms of less than 2^27 each: the sum of the products fits 32 bits.
-    total = terms.astype(np.int32).sum(axis=0, dtype=np.int32).astype(np.float64)
+    total = terms.astype(np.int32).sum(axis=0, dtype=np.int32)
+
+    def products() -> np.ndarray:
+        return (a_values.astype(np.float64)[:, :, None] * b_values.astype(np.float64)[:, None]).sum(
+            axis=0
+        )
+
+    special = max(a_exponents.max(), b_exponents.max()) > bias
+    return rounded_sums(total, top, c_values, c_exponents, products, special)
+
+
+def rounded_sums(
+    total: np.ndarray,
+    top: np.ndarray,
+    c_values: np.ndarray,
+    c_exponents: np.ndarray,
+    products: Callable[[], np.ndarray],
+    special: bool,
+) -> np.ndarray:
+    """Add C to sums of products, and round: the end of step 2, and step 3.
+
+    Args:
+        total: int32, the sums of the products in units of 2^(top - 25), each cut off.
+        top: int16, the largest exponent of each element's terms, C's among them.
+        c_values, c_exponents: of C, whose type the result has.
+        products: gives the sums in float64, which tell of infinities and NaN.
+        special: whether some factor is infinite or NaN.
+    """
+    total = total.astype(np.float64)
     wide_c = c_values.astype(np.float64)
-    total += np.trunc(wide_c * _power_of_two(FRACTION_BITS - top, np.float64))
-    total *= _power_of_two(top - FRACTION_BITS, np.float64)
+    total += np.trunc(wide_c * power_of_two(FRACTION_BITS - top, np.float64))
+    total *= power_of_two(top - FRACTION_BITS, np.float64)
     narrow = np.float32 if c_values.dtype == np.float32 else np.float16
-    c_special = 128 if narrow is np.float32 else 16
-    special = max(a_exponents.max(), b_exponents.max()) > bias or c_exponents.max() >= c_special
+    special = special or c_exponents.max() >= (128 if narrow is np.float32 else 16)
     if special:
-        products = a_values.astype(np.float64)[:, :, None] * b_values.astype(np.float64)[:, None]
-        plain = products.sum(axis=0) + wide_c
+        plain = products() + wide_c
         total = np.where(np.isfinite(plain), total, plain)
     return (_to_float32 if narrow is np.float32 else _to_float16)(total, special)
 
 
-def _power_of_two(exponent: np.ndarray, dtype: type) -> np.ndarray:
+def power_of_two(exponent: np.ndarray, dtype: type) -> np.ndarray:
     """2**exponent for int16 exponents in the normal range of float32 or float64."""
     if dtype is np.float32:
         return ((exponent + np.int16(127)).astype(np.int32) << np.int32(23)).view(np.float32)

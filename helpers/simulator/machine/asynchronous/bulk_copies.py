@@ -15,6 +15,7 @@ from ..faults import everyone, fault, where_is
 from ..memory import Region
 from ..operands import address_getter, getter
 from .mbarrier_steps import Objects, arrive
+from .tensor_copies import tensor_step
 
 _UNIT = 16  # bytes: addresses and sizes are multiples
 
@@ -28,10 +29,8 @@ class Bytes(NamedTuple):
 
 
 def bulk_step(i: Instruction):
-    """cp.async.bulk of every kind but those of tensors."""
+    """cp.async.bulk of every kind."""
     kinds = set(i.modifiers)
-    if "tensor" in kinds:
-        raise i.unsupported("does not have copies of tensors by TMA (cp.async.bulk.tensor)")
     if "commit_group" in kinds:
         return lambda S, R: S.sanitizer.commit_bulk(S) if S.sanitizer is not None else None
     if "wait_group" in kinds:
@@ -39,6 +38,8 @@ def bulk_step(i: Instruction):
         return lambda S, R: S.sanitizer.wait_bulk(S, left) if S.sanitizer is not None else None
     if "prefetch" in kinds:
         return None
+    if "tensor" in kinds and "reduce" not in kinds:
+        return tensor_step(i)
     if "reduce" in kinds or "multicast__cluster" in kinds or "cp_mask" in kinds:
         raise i.unsupported("has bulk copies without reduction, multicast and masks of bytes only")
     return _copy_step(i)
