@@ -86,7 +86,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             Misconception(
                 "Indices were subtracted in place of elements: every difference is 1.",
-                results={"d": lambda a: np.ones(len(a) - 1)},
+                (("a[i + 1] - a[i]", "(i + 1) - i"),),
             ),
         ),
     ),

@@ -13,28 +13,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.kernel import Kernel
-from ..panels.difference import difference
+from ..panels.difference import ELEMENT
+from ..problem.poison import poisoned
 from ..simulator.compile.source_text import mask
 from .answer import body, declared, kernel_of_solution
 from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
 from .small_changes.first_order import Change, changes
+from .small_changes.naming import of_group
 from .small_changes.repairs import repairs
-from .small_changes.truth import is_true
+from .small_changes.statements import statements
+from .small_changes.toward import Piece, groups, meet, pieces, put_in, same
 from .spec import Exercise
 from .trial import given
 from .variants import compiled
 
-_MOST = 2  # mistakes that are told as alternatives
-_WORK = 9000  # instructions of kernels that are tried at most, all together
-_LEAST, _LARGEST = 12, 72  # kernels that are tried, at least and at most
+_NUMBERS = 4  # that are wrong, from which on they tell one mistake from others
+_WORK = 20_000  # instructions of kernels that are tried at most, all together
+_LEAST, _LARGEST = 32, 160  # kernels that are tried, at least and at most
 _SECONDS = 1.5  # of the processor, after which no more are tried
 _AT_ONCE = 16  # that are compiled together
-_PIECES = 4  # of an answer that are looked at one by one
 _MOST_LINES = 4  # that are marked in place of right ones
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_EDGE = re.compile(r"(The (?:guard|condition) does not look at) (.+)\.$")
-_NAMED = re.compile(r"\b(?:over|uses|depend on|comparison of|index of|with|and|in) ([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -42,22 +41,16 @@ class Diagnosis:
     """What is said of a wrong result.
 
     Attributes:
-        sentences: the mistake; or two, each of which gives this result.
+        said: the mistake; empty if no more is known than where it is.
         lines: numbers of the lines of the answer that it is about.
         exact: whether these lines are the very text of the mistake.
+        pieces: that were put in, or that a known mistake is about.
     """
 
-    sentences: tuple[str, ...]
+    said: str
     lines: tuple[int, ...]
     exact: bool = False
-
-    @property
-    def said(self) -> str:
-        """All in one text."""
-        if len(self.sentences) == 1:
-            return self.sentences[0]
-        first, second = self.sentences
-        return f"One of two mistakes gives this result. Either: {first} Or: {second}"
+    pieces: tuple[Piece, ...] = ()
 
 
 def unfilled(exercise: Exercise, text: str) -> bool:
@@ -66,10 +59,7 @@ def unfilled(exercise: Exercise, text: str) -> bool:
 
 
 def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
-    """The misconception of the exercise that gives what was seen, or two of them.
-
-    Where an array is exchanged on its other way, stored or read, that is said; and what the text
-    shows, where all that is wrong is NaN, which many mistakes give.
+    """The misconception of the exercise that gives what was seen; none if several do.
 
     Args:
         text: the answer.
@@ -77,13 +67,17 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
     """
     text = whole(text)
     found, same_text = _written(exercise, text, seen)
-    if found and not same_text:
-        shown = _small_changes(exercise, text, seen, only_exact=True)
-        alike = all(np.isnan(a).all() for one in seen if not one.right for a in one.arrays.values())
-        if shown and (alike or any(_contradicts(said, shown[0][0]) for said, _ in found)):
-            found = shown
-    found = [(said, _not_right(exercise, text, at)) for said, at in found]
-    return _told(found, same_text) or _one_for_each(exercise, seen)
+    if len(found) != 1:
+        return None
+    said, lines, changed = found[0]
+    if same_text:
+        return Diagnosis(said, tuple(lines), True)
+    place = mended(exercise, text, seen, rules=False)
+    near = changed and 2 * distance(text, changed) <= distance(text, exercise.solution)
+    if place and place.said and changed and not near and len(place.pieces) == 1:
+        if not meet(place.pieces, pieces(changed, exercise.solution)):
+            return place  # another mistake that gives the same
+    return Diagnosis(said, place.lines if place else tuple(_not_right(exercise, text, lines)))
 
 
 def _not_right(exercise: Exercise, text: str, lines: list[int]) -> list[int]:
@@ -93,121 +87,59 @@ def _not_right(exercise: Exercise, text: str, lines: list[int]) -> list[int]:
     return sorted(differ & set(lines)) or sorted(differ)[:_MOST_LINES] or lines
 
 
-def _contradicts(named: str, shown: str) -> bool:
-    """Whether two sentences tell of the two ways of an array: one stores it, one reads it."""
-    ways = ("stored", " read")
-    return any(a in named and b not in named and b in shown for a, b in (ways, ways[::-1]))
-
-
-def _one_for_each(exercise: Exercise, seen: list[Behaviour]) -> Diagnosis | None:
-    """Two mistakes, each of which explains one of two outputs."""
-    wrong = [name for name in exercise.outputs if any(_is_wrong(exercise, o, name) for o in seen)]
-    if len(wrong) != _MOST or any(one.error for one in seen):
-        return None
-    said = []
-    for name in wrong:
-        alone = [o for o in seen if _is_wrong(exercise, o, name)]
-        fit = [
-            m.sentence
-            for m in exercise.misconceptions
-            if fits(exercise, Candidate.of(m, exercise.solution), alone, only=name)
-        ]
-        said += fit if len(fit) == 1 else []
-    if len(set(said)) != _MOST:
-        return None
-    return Diagnosis((f"{said[0]} And: {said[1]}",), ())
-
-
-def _is_wrong(exercise: Exercise, seen: Behaviour, name: str) -> bool:
-    want = given(exercise, seen.case)[1][name]
-    got = seen.arrays.get(name)
-    return got is not None and difference(got, want, exercise.tolerance, name) is not None
-
-
-def derived(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
-    """The same of mistakes that the exercise does not name."""
-    return _told(_small_changes(exercise, whole(text), seen))
-
-
 def whole(text: str) -> str:
     """An answer with as many lines, the line that names its cell left empty."""
     return "\n" * (text != body(text)) + body(text)
 
 
-def _told(found: list[tuple[str, list[int]]], exact: bool = False) -> Diagnosis | None:
-    if not 1 <= len(found) <= _MOST:
-        return None
-    lines = {line for _, at in found for line in at}
-    return Diagnosis(tuple(sentence for sentence, _ in found), tuple(sorted(lines)), exact)
-
-
 def _written(
     exercise: Exercise, text: str, seen: list[Behaviour]
-) -> tuple[list[tuple[str, list[int]]], bool]:
-    """Sentences of misconceptions that fit, with lines; and whether one is in the very text."""
+) -> tuple[list[tuple[str, list[int], str]], bool]:
+    """Misconceptions that fit, with lines and text; and whether one is in the very text."""
     ranked = []
     for number, wrong in enumerate(exercise.misconceptions):
         candidate = Candidate.of(wrong, exercise.solution)
         apart = distance(text, candidate.text) if candidate.text else 1
         ranked.append((apart, number, candidate))
     ranked.sort(key=lambda one: one[:2])
-    if ranked and not ranked[0][0]:
-        first = ranked.pop(0)[2]
-        if fits(exercise, first, seen):
-            return [(first.sentence, places(exercise.solution, first.text, text))], True
-    if not any(_tells(one) for one in seen):  # NaN is like NaN: the text has to be like it as well
-        nearest = distance(text, exercise.solution)
-        ranked = [one for one in ranked if one[2].text and 4 * one[0] <= nearest]
+    for _, _, candidate in ranked:
+        if candidate.text and same(text, candidate.text) and fits(exercise, candidate, seen):
+            lines = places(exercise.solution, candidate.text, text)
+            return [(candidate.sentence, lines, candidate.text)], True
+    if not any(_tells(exercise, one) for one in seen):  # the text has to be like it as well
+        nearest = distance(text, exercise.solution) * max(_likeness(one) for one in seen)
+        ranked = [one for one in ranked if one[2].text and one[0] <= nearest]
     texts = [candidate.text for *_, candidate in ranked if candidate.text]
     kernels = dict(zip(texts, compiled(exercise, texts, seen[0].case), strict=True))
-    found: dict[str, list[int]] = {}
+    found: dict[str, tuple[list[int], str]] = {}
     for _, _, candidate in ranked:
         if fits(exercise, candidate, seen, kernels.get(candidate.text)):
             lines = places(exercise.solution, candidate.text, text) if candidate.text else []
-            found.setdefault(candidate.sentence, lines)
-    return list(found.items()), False
+            found.setdefault(candidate.sentence, (lines, candidate.text))
+    return [(said, *more) for said, more in found.items()], False
 
 
-def _tells(seen: Behaviour) -> bool:
-    """Whether a wrong result holds numbers to compare, or an error."""
-    return bool(seen.error) or (
-        not seen.right and any(np.isfinite(array).any() for array in seen.arrays.values())
-    )
+def _likeness(seen: Behaviour) -> float:
+    """How far from an answer a mistake's text may be, by how much what was seen tells of it."""
+    arrays = [] if seen.right else list(seen.arrays.values())
+    finite = any((np.isfinite(a) & ~poisoned(a)).any() for a in arrays)
+    nan = any((np.isnan(a) & ~poisoned(a)).any() for a in arrays)
+    return 4 if finite and nan else 1 if finite else 0.25
 
 
-def _small_changes(
-    exercise: Exercise, text: str, seen: list[Behaviour], only_exact: bool = False
-) -> list[tuple[str, list[int]]]:
-    """The same of small changes of the solution, nearest to what was written first.
-
-    What is said has to be true of the answer's own text: see `is_true`.
-    """
-    solution = exercise.solution
-    kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
-    nearest = distance(text, solution)
-    tried: list[tuple[int, int, Change]] = []
-    for change in changes(solution, exercise.marked, _words(exercise)):
-        apart = distance(text, change.text)
-        if change.mistake and apart < nearest:
-            tried.append((apart, len(tried), change))
-    tried = sorted(tried, key=lambda t: t[:2])[: _runs(kernel) // 2]
-    if only_exact:
-        tried = [one for one in tried if not one[0]][:1]
-    found: dict[str, list[int]] = {}
-    best = None
-    kernels = compiled(exercise, [change.text for *_, change in tried], seen[0].case)
-    for (apart, _, change), made in zip(tried, kernels, strict=True):
-        if best is not None and apart > best:
-            break
-        lines = places(solution, change.text, text)
-        said = _in_own_names(change.mistake, solution, text)
-        if made is None or said in found or not said or not is_true(said, text, lines):
-            continue
-        if fits(exercise, Candidate(said, change.text), seen, made):
-            found[said], best = lines, apart
-            if not apart:
-                break
-    return list(found.items())
+def _tells(exercise: Exercise, seen: Behaviour) -> bool:
+    """Whether a wrong result holds several wrong numbers, so that hardly two mistakes give it."""
+    if seen.error or seen.right:
+        return False
+    numbers: set[float] = set()
+    for name, want in given(exercise, seen.case)[1].items():
+        got = seen.arrays[name]
+        with np.errstate(invalid="ignore"):
+            far = np.abs(got - want) > ELEMENT * exercise.tolerance * np.nan_to_num(
+                np.abs(want), posinf=0
+            )
+        numbers |= set(got[far & np.isfinite(got) & ~poisoned(got)].tolist())
+    return len(numbers) >= _NUMBERS
 
 
 def _words(exercise: Exercise) -> list[str]:
@@ -216,81 +148,92 @@ def _words(exercise: Exercise) -> list[str]:
     return [a.name for a in kernel.arguments if not a.pointer] + list(declared(exercise))
 
 
-def mended(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
+def mended(
+    exercise: Exercise, text: str, seen: list[Behaviour], rules: bool = True
+) -> Diagnosis | None:
     """The small change of the answer that makes it right at every case, without a race.
+
+    Pieces of the solution are put in first, and then what is likely in any kernel.
 
     Args:
         seen: what it does at the cases, the wrong ones first; all of them may be right, and then
             it has a race.
+        rules: whether to look on where no piece of the solution does it.
     """
     text = whole(text)
     lines, words = own_lines(exercise, text), _words(exercise)
+    ruled = _of_rules(exercise, text, lines, words)
+    known = {_plain(change.text): change.said for change in ruled if change.said}
+    known.pop(_plain(text), None)
+    about = {one.line: one for one in statements(text, range(1, text.count("\n") + 2), words)}
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
-    tried: dict[str, Change] = {}
-    known = [change for change in changes(text, lines, words) if change.mended]
-    known.sort(key=lambda change: distance(change.text, exercise.solution))
-    likely = repairs(text, lines, words)
     runs = _runs(kernel)
-    for change in (*known[: runs // 3], *likely, *known):
-        tried.setdefault(change.text, change)
-    left = list(tried.values())
+    alone, together, unnamed = [], [], []
+    rows = _rows(text)
+    for group in groups(pieces(text, exercise.solution)):
+        changed = put_in(text, group)
+        said = known.get(_plain(changed)) or of_group(group, about)
+        at = {_with_code(rows, p.line) for p in group}
+        one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
+        (alone if said and " And: " not in said else together if said else unnamed).append(one)
+    small = [(change.text, Diagnosis(change.said, change.lines)) for change in ruled if rules]
+    first = runs // 3
+    tried: dict[str, Diagnosis] = {}
+    for changed, told in (*alone, *small[:first], *together[:first], *small[first:]):
+        tried.setdefault(changed, told)
+    left = list(tried)[:runs]
     begun = time.process_time()  # which other programs do not make longer
-    for start in range(0, runs, _AT_ONCE):
+    for start in range(0, len(left), _AT_ONCE):
         if time.process_time() - begun > _SECONDS:
             break
-        some = left[start : min(runs, start + _AT_ONCE)]
-        if good := _good(exercise, some, seen):
-            return Diagnosis((good.mended,), (good.line,))
-    return None
+        if good := _good(exercise, left[start : start + _AT_ONCE], seen):
+            return tried[good]
+    places = dict(unnamed[:_AT_ONCE])
+    return places.get(_good(exercise, list(places), seen))
 
 
-def _good(exercise: Exercise, some: list[Change], seen: list[Behaviour]) -> Change | None:
-    """The first of some changes after which all is right."""
+def _with_code(rows: list[str], line: int) -> int:
+    """A line; where it has a bracket alone, one above it that has more."""
+    while line > 1 and not re.search(r"\w", rows[line - 1]):
+        line -= 1
+    return line
+
+
+def _of_rules(exercise: Exercise, text: str, lines, words) -> list[Change]:
+    """Small changes of an answer, the likelier first."""
+    known = changes(text, lines, words)
+    known.sort(key=lambda change: distance(change.text, exercise.solution))
+    likely = repairs(text, lines, words)
+    return [*known[:24], *likely, *known[24:]]
+
+
+def _plain(text: str) -> str:
+    """A text without blanks and brackets, which rules and solutions set otherwise."""
+    return re.sub(r"[\s()]+|\bsize_t\b", "", text)
+
+
+def _good(exercise: Exercise, some: list[str], seen: list[Behaviour]) -> str:
+    """The first of some texts that is right, or empty."""
     left = some
     looks = [(one, True) for one in seen]
     if not seen[0].right:
         looks.insert(0, (seen[0], False))  # soon done with what stays wrong
     for one, sanitize in looks:
         if not left:
-            return None
-        kernels = compiled(exercise, [change.text for change in left], one.case)
+            return ""
+        kernels = compiled(exercise, left, one.case)
         left = [
-            change
-            for change, kernel in zip(left, kernels, strict=True)
-            if kernel
-            and behaviour(exercise, change.text, one.case, kernel, sanitize=sanitize).right
+            text
+            for text, kernel in zip(left, kernels, strict=True)
+            if kernel and behaviour(exercise, text, one.case, kernel, sanitize=sanitize).right
         ]
-    return left[0] if left else None
-
-
-def _in_own_names(said: str, solution: str, text: str) -> str:
-    """A mistake that was made in the solution, told of an answer that may have other names.
-
-    Empty if it tells of a name or of a condition that the answer has not.
-    """
-    code = mask(text)
-    own = set(_NAME.findall(code))
-    asks = re.search(r"\bif\s*\(" if said.startswith("The condition") else r"\bif\s*\(|\?", code)
-    if re.match("The (?:condition|guard) ", said) and not asks:
-        return ""
-    if (edge := _EDGE.match(said)) and set(_NAME.findall(edge[2])) - own:
-        return f"{edge[1]} an edge."
-    others = set(_NAME.findall(mask(solution))) - own
-    return "" if any(found[1] in others for found in _NAMED.finditer(said)) else said
+    return left[0] if left else ""
 
 
 def _runs(kernel: Kernel) -> int:
     """How many kernels are tried: fewer if they are long, so that nobody waits."""
     size = sum(len(f.instructions) for f in kernel.ptx()[0].functions.values())
     return max(_LEAST, min(_LARGEST, _WORK // max(1, size)))
-
-
-def _puts_right(exercise, text: str, seen: list[Behaviour], kernel: Kernel | None = None) -> bool:
-    kernels = [kernel, *[None] * len(seen)]
-    return all(
-        behaviour(exercise, text, one.case, made).right
-        for one, made in zip(seen, kernels, strict=False)
-    )
 
 
 def own_lines(exercise: Exercise, text: str) -> set[int]:
@@ -332,33 +275,10 @@ def _likest(line: str, rows: list[str], among: range) -> set[int]:
     return {n + 1 for n in among if best < _LIKE or like[n] == best}
 
 
-def at_fault(exercise: Exercise, text: str, seen: list[Behaviour]) -> list[int]:
-    """Lines without which the answer would be right: one piece of several that differ.
-
-    Empty if there is one piece only, or no piece alone is at fault.
-    """
-    text = whole(text)
-    right, own = exercise.solution.split("\n"), text.split("\n")
-    matcher = difflib.SequenceMatcher(None, _rows(exercise.solution), _rows(text), autojunk=False)
-    pieces = [p for p in matcher.get_opcodes() if p[0] != "equal"]
-    pieces = [(a, b, c, d) for _, a, b, c, d in pieces if _code(right[a:b]) or _code(own[c:d])]
-    if not 2 <= len(pieces) <= _PIECES:
-        return []
-    for a, b, c, d in pieces:
-        mended = "\n".join([*own[:c], *right[a:b], *own[d:]])
-        if _puts_right(exercise, mended, seen):
-            return [n + 1 for n in range(c, d) if _code(own[n : n + 1])]
-    return []
-
-
-def _code(rows: list[str]) -> bool:
-    return bool(mask("\n".join(rows)).strip())
-
-
 def all_seen(exercise: Exercise, text: str, first: Behaviour) -> list[Behaviour]:
     """What an answer does at all cases, one known already; wrong ones first, small ones first."""
     seen = [first]
-    for other in exercise.cases:
+    for other in (*exercise.cases, exercise.unseen(text)):
         if other != first.case:
             seen.append(behaviour(exercise, text, other))
     seen.sort(key=lambda one: (one.right, sum(a.size for a in one.arrays.values())))

@@ -23,13 +23,12 @@ from .comparing import Behaviour, behaviour
 from .diagnosis import (
     Diagnosis,
     all_seen,
-    at_fault,
-    derived,
     mended,
     named,
     stores_by_adding,
 )
 from .slips import Clue, slips, slips_of_text
+from .small_changes.naming import BARRIER
 from .spec import Case, Exercise
 from .trial import Outcome, given, simulate
 from .wording import in_words, said
@@ -53,12 +52,10 @@ _ADDS = (
     "The marked line adds to what the array held before, which may be anything: store the result "
     "with =."
 )
-_HERE = (
-    "The marked lines are at fault: all else in the kernel is right. The picture shows which "
-    "elements are wrong."
-)
+_MARKED = "The marked lines are at fault: all else in the kernel is right."
 _XOR = "^ is no power in C: it is the XOR of two integers."
 _SHOWN = "The picture shows which elements are wrong."
+_HERE = f"{_MARKED} {_SHOWN}"
 
 
 class Reason(NamedTuple):
@@ -104,37 +101,33 @@ def of_a_result(
     if finding is not None and finding.kind not in ("uninitialised", "race"):
         fact = f" A clue: {without_advice(finding)}"
     if found := _tried(named, exercise, text, seen):
-        change = None if found.exact else _tried(mended, exercise, text, seen)
-        lines = change.lines if change else found.lines
-        return Reason(message + fact, lines or own, found.said)
+        return Reason(message + fact, found.lines or own, found.said)
     if found := _tried(certain, exercise, text, case, kernel):
         return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
-    if found := _tried(mended, exercise, text, seen):
-        return Reason(message + fact, found.lines or own, found.said)
-    # A race between two lines tells the cause itself
-    if finding is None or len(set(own)) == 1:
-        if found := _tried(derived, exercise, text, seen):
-            return Reason(message + fact, found.lines or own, found.said)
+    found = _tried(mended, exercise, text, seen)
+    if found and found.said:
+        return Reason(message + fact, found.lines, found.said)
     if finding is not None:
         waits = len(set(own)) > 1
         clue = _told(exercise, finding) if waits or _over_output(exercise, finding) else ""
         clue = clue or without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)
-    return _shown(exercise, text, Reason(message), kernel, case, outcome, seen)
+    lines = found.lines if found else ()
+    return _shown(exercise, text, Reason(message, lines), kernel, case, outcome)
 
 
-def _tried(look, exercise: Exercise, text: str, *seen) -> Diagnosis | None:
+def _tried(look, exercise: Exercise, text: str, *seen, **how) -> Diagnosis | None:
     """A diagnosis; none where looking for one fails, since an answer may be anything."""
     try:
-        return look(exercise, text, *seen)
+        return look(exercise, text, *seen, **how)
     except Exception:
         return None
 
 
-def _shown(exercise, text, reason: Reason, kernel, case, outcome, seen) -> Reason:
-    """Facts and a picture, where no mistake is known that gives this result."""
+def _shown(exercise, text, reason: Reason, kernel, case, outcome) -> Reason:
+    """Facts and a picture, where no more is known than the lines, if they are."""
     report = simulate(exercise, case, kernel, count=True, quiet=True).report
     if not any(n and c.get("global_store_requests") for n, c in report.by_line.items()):
         return Reason(reason.message, *_never_reached(exercise, text))
@@ -143,9 +136,7 @@ def _shown(exercise, text, reason: Reason, kernel, case, outcome, seen) -> Reaso
     largest = float(np.abs(want[np.isfinite(want)]).max(initial=0.0))
     limit = ELEMENT * exercise.tolerance * largest
     picture = difference_map(outcome.arrays[name], want, limit, name)
-    if lines := at_fault(exercise, text, seen):
-        return Reason(reason.message, lines, _HERE, picture)
-    return Reason(reason.message, (), _SHOWN, picture)
+    return Reason(reason.message, reason.lines, _HERE if reason.lines else _SHOWN, picture)
 
 
 def _by(message: str, clues: list[Clue]) -> Reason:
@@ -177,10 +168,9 @@ def of_an_error(
         mistake = _tried(named, exercise, text, seen)
         mistake = mistake or _tried(certain, exercise, text, case)
         mistake = mistake or _tried(mended, exercise, text, seen)
-        mistake = mistake or _tried(derived, exercise, text, seen)
         if mistake is not None:
             lines = list(mistake.lines) or lines
-            todo.append(mistake.said)
+            todo.append(mistake.said or _MARKED)
         if mistake is not None or re.search(r"\bif\s*\(|\?", mask(text)):
             message = _GUARD.sub(".", message)  # there is one, or it is not what is missing
     return Reason(message, lines, " ".join(filter(None, todo)))
@@ -199,19 +189,30 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
             f"Threads get in each other's way{where}: nothing that is filled in lets one of them "
             "wait for the others.", (), otherwise,
         )  # fmt: skip
-    seen = [Behaviour(case, right=True) for case in exercise.cases]
+    seen = [Behaviour(case, right=True) for case in (*exercise.cases, exercise.unseen(text))]
     if found := _tried(mended, exercise, text, seen):
-        return Reason(without_advice(finding), found.lines, found.said)
+        lines = finding.lines if found.said == BARRIER else found.lines
+        return Reason(_bare(exercise, finding), lines, found.said or otherwise)
     return Reason(_told(exercise, finding), finding.lines, otherwise)
 
 
 def _told(exercise: Exercise, finding: Finding) -> str:
     """A finding; without its mend where the mend is what the exercise asks for, or another one."""
-    if finding.kind == "race" and (
-        exercise.chapter < _BARRIERS_FROM or _over_output(exercise, finding)
-    ):
-        return _NO_BARRIER.sub("", without_advice(finding)) + _TWO_OF_ONE
+    if _not_by_waiting(exercise, finding):
+        return _bare(exercise, finding) + _TWO_OF_ONE
     return without_advice(finding) if _asks_for_waits(exercise) else str(finding)
+
+
+def _bare(exercise: Exercise, finding: Finding) -> str:
+    """A finding without its mend, and without barriers where none would mend it."""
+    said = without_advice(finding)
+    return _NO_BARRIER.sub("", said) if _not_by_waiting(exercise, finding) else said
+
+
+def _not_by_waiting(exercise: Exercise, finding: Finding) -> bool:
+    """Whether it is a race that no barrier mends, or that one would who knows barriers."""
+    early = exercise.chapter < _BARRIERS_FROM
+    return finding.kind == "race" and (early or _over_output(exercise, finding))
 
 
 def _over_output(exercise: Exercise, finding: Finding) -> bool:

@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 (_PAIR, "if (other > m) {"),
             ),
             "right",
-            ("its own place",),
+            ("a step too many: `m = fmaxf(m, other);`", "leaves out a case"),
         ),
         Wrong(
             "under an if",

@@ -65,7 +65,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no barrier",
             ((_BARRIER, ""),),
             "no race",
-            ("s_K", "__syncthreads()"),
+            ("s_K", "A barrier is missing"),
         ),
         Wrong(
             "atomics in place of stores",

@@ -62,7 +62,7 @@ SLIPS = [
      "        float sum", "Line 30 declares a second sum, which hides that of line 28"),
     ("a comment that goes on", "sum += Q", "// this \\\n        sum += Q", "right", "// this",
      "a part of the comment"),
-    ("nobody gets there", GUARD, "return;", "right", "    return;", "No thread came to line 24"),
+    ("nobody gets there", GUARD, "return;", "right", "    return;", "Every thread ends here"),
     ("names exchanged", "int N, int d", "int d, int N", "compiles", "extern", "int d, int N"),
     ("another name", "scaled_dot_product(", "scores(", "compiles", "scores(",
      "The check calls scaled_dot_product"),

@@ -25,7 +25,7 @@ def certain(
         if told is None and kernel is not None:
             told = of_the_lines(exercise, text, case, kernel)
     told = told or _signs(exercise, text) or _returns_early(exercise, text)
-    return Diagnosis((told[0],), tuple(told[1])) if told else None
+    return Diagnosis(told[0], tuple(told[1])) if told else None
 
 
 def _signs(exercise: Exercise, text: str) -> tuple[str, list[int]] | None:

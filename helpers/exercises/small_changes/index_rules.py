@@ -1,4 +1,4 @@
-"""Small changes of indices: names, terms and factors taken for others, exchanged or left out."""
+"""Small changes of indices that may put an answer right: other names, terms too many."""
 
 import itertools
 import re
@@ -27,14 +27,13 @@ def _names(one: Statement) -> Iterator[Found]:
         pieces = exchanged(one, a, b)
         if len({new for *_, new in pieces}) > 1:
             said = f"{a} and {b} are exchanged in {one.what()}."
-            yield pieces, said, said
+            yield pieces, said
         for start, end, new in pieces:
             if header and start - one.start < header.end():
                 continue  # see the rules of loops
             old = one.code[start - one.start : end - one.start]
             where = _capital(one.what(start - one.start))
-            said = "{} uses {}, where another index belongs."
-            yield [(start, end, new)], said.format(where, new), said.format(where, old)
+            yield [(start, end, new)], f"{where} uses {old}, where another index belongs."
 
 
 def _two_indices(one: Statement) -> Iterator[Found]:
@@ -49,7 +48,6 @@ def _two_indices(one: Statement) -> Iterator[Found]:
         said += "and columns are taken for each other."
         yield (
             [(one.start + a, one.start + b, second), (one.start + c, one.start + d, first)],
-            said,
             said,
         )
 
@@ -66,18 +64,14 @@ def _flat_index(one: Statement) -> Iterator[Found]:
         exchanged = f"Row and column are exchanged in the index of {access.name}."
         turned = f"{access.name} is {access.role} as if its transpose lay in memory."
         if rest:
-            yield [(*at, f"({rest}) * {width} + {row}")], exchanged, exchanged
+            yield [(*at, f"({rest}) * {width} + {row}")], exchanged
         for other in one.words:
             if other != width and (width in one.words or width.isupper()):
-                said = f"The index of {access.name} takes {{}} for the length of a row, which it "
-                said += "is not."
-                yield (
-                    [(*at, f"({row}) * {other} + {rest or 0}")],
-                    said.format(other),
-                    said.format(width),
-                )
+                said = f"The index of {access.name} takes {width} for the length of a row, which "
+                said += "it is not."
+                yield [(*at, f"({row}) * {other} + {rest or 0}")], said
                 if rest:
-                    yield [(*at, f"({rest}) * {other} + {row}")], turned, turned
+                    yield [(*at, f"({rest}) * {other} + {row}")], turned
 
 
 def _one_further(one: Statement) -> Iterator[Found]:
@@ -88,8 +82,8 @@ def _one_further(one: Statement) -> Iterator[Found]:
             name, at = access.name, (one.start + start, one.start + end)
             if index.isdigit() and access.name.startswith("r_"):
                 continue
-            yield [(*at, f"{index} + 1")], said.format(name, "large"), said.format(name, "small")
-            yield [(*at, f"{index} - 1")], said.format(name, "small"), said.format(name, "large")
+            yield [(*at, f"{index} + 1")], said.format(name, "small")
+            yield [(*at, f"{index} - 1")], said.format(name, "large")
 
 
 def _registers(one: Statement) -> Iterator[Found]:
@@ -104,31 +98,21 @@ def _registers(one: Statement) -> Iterator[Found]:
         if name == other and first != second:
             said = f"Two elements of {name} are exchanged in {one.what()}."
             pieces = [(one.start + a, one.start + b, second), (one.start + c, one.start + d, first)]
-            yield pieces, said, said
+            yield pieces, said
 
 
 def _terms(one: Statement) -> Iterator[Found]:
-    """A term of an index that is left out, or one too many."""
+    """A term of an index that is one too many."""
     for start, end, where in _sums(one):
         parts = split(one.code[start:end], "+")
-        if len(parts) < 2:
-            continue
-        for n, part in enumerate(parts):
+        for n, part in enumerate(parts if len(parts) > 1 else ()):
             rest = "+".join(parts[:n] + parts[n + 1 :]).strip()
-            names = [w for w in re.findall(r"[A-Za-z_][\w.]*", part) if w in one.scope]
-            names = [w for w in names if w not in one.words and not w.isupper()] or names
-            what = _listed(names) if names else part.strip()
-            depends = f"{_capital(where)} does not depend on {what}, and it should."
-            still = re.search(rf"\b{re.escape(names[-1])}\b", rest) if names else True
-            if still:
-                depends = f"A term is missing in {where}."
             much = f"There is a term too many in {where}: {' '.join(part.split())}."
-            yield [(one.start + start, one.start + end, rest)], depends, much
-    for start, end, where in _sums(one):
+            yield [(one.start + start, one.start + end, rest)], much
         for less in re.finditer(r" - \w+(?: \* \w+)?", one.code[start:end]):
             at = one.start + start + less.start()
             much = f"There is a term too many in {where}: {less[0].strip()}."
-            yield [(at, at + len(less[0]), "")], f"A term is missing in {where}.", much
+            yield [(at, at + len(less[0]), "")], much
 
 
 def _sums(one: Statement) -> Iterator[tuple[int, int, str]]:
@@ -140,10 +124,6 @@ def _sums(one: Statement) -> Iterator[tuple[int, int, str]]:
         end = one.code.find(";", m.end())
         if end > 0 and not one.code.startswith("for"):
             yield m.end() + 1, end, one.what()
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _capital(text: str) -> str:
@@ -166,12 +146,10 @@ def _other_names(one: Statement) -> Iterator[Found]:
         for new in one.scope:
             if new == old or new == one.target:
                 continue
-            kinds = ["size" if n in one.words or n.isupper() else "index" for n in (new, old)]
-            said = "{} uses {}, where another {} belongs."
-            mistake = said.format(where, new, kinds[0])
-            mended = said.format(where, old, "number" if old.isdigit() else kinds[1])
+            kind = "size" if old in one.words or old.isupper() else "index"
+            kind = "number" if old.isdigit() or old[0] == "(" else kind
             piece = (one.start + at, one.start + found.end(), new)
-            yield [piece], mistake if not old.isdigit() else "", mended if old[0] != "(" else ""
+            yield [piece], f"{where} uses {old}, where another {kind} belongs."
 
 
 def _other_arrays(one: Statement) -> Iterator[Found]:
@@ -180,9 +158,8 @@ def _other_arrays(one: Statement) -> Iterator[Found]:
         for other in one.arrays:
             if other != access.name:
                 at = one.start + access.start
-                said = f"{{}} stands where another array belongs, in {one.what()}."
-                pieces = [(at, at + len(access.name), other)]
-                yield pieces, said.format(other), said.format(access.name)
+                said = f"{access.name} stands where another array belongs, in {one.what()}."
+                yield [(at, at + len(access.name), other)], said
 
 
 def _other_index(one: Statement) -> Iterator[Found]:
@@ -193,19 +170,10 @@ def _other_index(one: Statement) -> Iterator[Found]:
             said = f"The index of {access.name} is not the one that belongs there."
             for new in one.scope:
                 if new != index and (index.isdigit() or not index.isidentifier()):
-                    yield [(one.start + start, one.start + end, new)], "", said
+                    yield [(one.start + start, one.start + end, new)], said
             if index.isdigit() and access.name.islower() and len(index) == 1:
                 for new in sorted(set("01234567") - {index}):
-                    yield [(one.start + start, one.start + end, new)], said, said
-            if index in one.scope and re.search(rf"\b{access.name}\[", one.whole):
-                yield (
-                    [(one.start + start, one.start + end, "0")],
-                    (
-                        f"{access.name} is {access.role} at 0 always: its index does not depend on "
-                        f"{index}, and it should."
-                    ),
-                    "",
-                )
+                    yield [(one.start + start, one.start + end, new)], said
 
 
 def _members(one: Statement) -> Iterator[Found]:
@@ -217,7 +185,7 @@ def _members(one: Statement) -> Iterator[Found]:
         at = one.start + found.start(1)
         said = f"Another member of {before[0] if before else 'it'} belongs in {one.what()}."
         for new in sorted(set("xyzw") - {found[1]}):
-            yield [(at, at + 1, new)], said, said
+            yield [(at, at + 1, new)], said
     for name in one.arrays:
         at = [a.indices[-1] for a in one.accesses if a.name == name]
         if len(at) < 2 or not all(one.code[a:b].isdigit() for a, b in at):
@@ -227,7 +195,7 @@ def _members(one: Statement) -> Iterator[Found]:
             new = [int(one.code[a:b]) + step for a, b in at]
             if min(new) >= 0:
                 pairs = zip(at, new, strict=True)
-                yield [(one.start + a, one.start + b, str(n)) for (a, b), n in pairs], said, said
+                yield [(one.start + a, one.start + b, str(n)) for (a, b), n in pairs], said
 
 
 INDEX_RULES = (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from .first_order import Change
-from .statements import Replaced, Statement, statements, terms
+from .statements import Found, Replaced, Statement, statements, terms
 
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Z_]+)[ \t]+\d", re.MULTILINE)
 _BUILT_IN = {
@@ -24,7 +24,6 @@ _LEAVES = (
 )
 _KEEPS = "Where the condition does not hold, nothing is stored: there {} holds what it held before."
 _PLAIN = re.compile(r"(?!(?:for|if|while|else|return|break|continue|__sync\w*)\b)[^{}?]*;$")
-Found = tuple[list[Replaced], str]
 
 
 def repairs(text: str, lines: Collection[int], words: Collection[str]) -> list[Change]:
@@ -44,7 +43,7 @@ def repairs(text: str, lines: Collection[int], words: Collection[str]) -> list[C
         for start, end, new in sorted(pieces, reverse=True):
             changed = f"{changed[:start]}{new}{changed[end:]}"
         if changed != text:
-            made.setdefault(changed, Change(changed, "", said, line))
+            made.setdefault(changed, Change(changed, said, (line,)))
 
     for rules in (_RULES, _LATER):
         for rule in rules:
@@ -119,6 +118,10 @@ def _ends(one: Statement) -> Iterator[Found]:
             at = one.start + m.start()
             said = f"The guard looks at one end only: {m[1]} may be less than 0."
             yield [(at, at, f"{m[1]} >= 0 && ")], said
+            for access in one.accesses if at < one.start + one.code.find("?") else ():
+                a, b = access.indices[-1]
+                said = f"The guard looks at one end only: the index of {access.name} may be "
+                yield [(at, at, f"{one.code[a:b]} >= 0 && ")], f"{said}less than 0."
 
 
 def _guards(one: Statement) -> Iterator[Found]:
@@ -164,11 +167,12 @@ def _index_terms(one: Statement) -> Iterator[Found]:
             index = one.code[a:b]
             if "?" in index or index.isdigit():
                 continue
-            said = f"A term is missing in the index of {access.name}."
             end = one.start + b
             for word in one.scope:
+                said = f"The index of {access.name} does not depend on {word}, and it should."
                 if not re.search(rf"\b{word}\b", index):
                     yield [(end, end, f" + {word}")], said
+            said = f"A term is missing in the index of {access.name}."
             for word in one.words:
                 yield [(end, end, f" - {word}")], said
                 for m in re.finditer(r"\b\w+ \* \w+\b", index):

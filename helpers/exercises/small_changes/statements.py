@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"\s*(?:const |constexpr )*(?:int|unsigned|size_t|bool)\b"
 
 
 Replaced = tuple[int, int, str]  # from, to, by what
-Found = tuple[list[Replaced], str, str]  # pieces; what is said if they are wrong; if they are right
+Found = tuple[list[Replaced], str]  # what is put in; what is wrong if it makes all right
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """CUDA C source as text: what is comment or string, where it includes, whose line a line is."""
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class Include:
     end: int
 
 
+@functools.lru_cache(maxsize=32)  # a kernel's text is asked for again and again
 def mask(source: str) -> str:
     """Return `source` with comments and the inside of strings as spaces, equally long.
 
