@@ -139,6 +139,8 @@ def launch(
                 if run.sanitizer is not None:
                     run.sanitizer.begin(S)
                 Machine(S, run.code, max_steps).run()
+                if run.sanitizer is not None:
+                    run.sanitizer.end(S)
                 run.order = S.order
                 run.blocks_run = done = done + S.layout.nblocks
                 bar.show(done)

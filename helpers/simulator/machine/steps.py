@@ -32,6 +32,8 @@ def compile_step(i: Instruction, code) -> object:
         return special(i, code)
     if fences_device(i):
         return lambda S, R: S.sanitizer.fence(S) if S.sanitizer is not None else None
+    if i.opcode == "fence" and ("async" in i.modifiers or "mbarrier_init" in i.modifiers):
+        return lambda S, R: S.sanitizer.fence_proxy(S) if S.sanitizer is not None else None
     if i.opcode in IGNORED:
         return None
     if i.opcode == "mov" and isinstance(i.operands[1], Special) and i.operands[1].name in CLOCKS:

@@ -86,12 +86,15 @@ def release(S, parked: list[Parked], spinning: list) -> list:
         if isinstance(number, int):
             S.arrived = [a for a in S.arrived if a.barrier != number]
     if not freed and not spinning:
-        return _time_out(S, parked)
+        return _time_out(S, parked, alive)
     return freed
 
 
-def _time_out(S, parked: list[Parked]) -> list:
+def _time_out(S, parked: list[Parked], alive) -> list:
     """Nothing can go on: the time limits of try_waits run out. At last that is a deadlock."""
+    for p in parked:
+        if p.barrier == "warpgroup" and _is_torn(S, p, alive):
+            _deadlock(S, [p, *parked])
     late = [p for p in parked if p.barrier == "phase"]
     writes, times = S.timed_out
     times = times + 1 if writes == S.writes else 0
@@ -128,6 +131,13 @@ def _open_warpgroups(S, here: list[Parked]) -> np.ndarray:
         whole = come.all(axis=-1, keepdims=True) & come
         open_ |= whole.reshape(open_.shape)
     return open_
+
+
+def _is_torn(S, p: Parked, alive) -> bool:
+    """Whether threads have ended of a warpgroup of which others wait at a product."""
+    shape = (S.layout.nblocks, -1, THREADS)
+    waits = _full(S, p.group.mask).reshape(shape).any(axis=-1, keepdims=True)
+    return bool((waits & ~alive.reshape(shape)).any())
 
 
 def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
@@ -197,6 +207,8 @@ def _deadlock(S, parked: list[Parked]) -> None:
     first = parked[0]
     who = where(S, _shape(S, _full(S, first.group.mask)))
     line = first.instruction.line
+    found = S.sanitizer.findings if S.sanitizer is not None else []
+    before = f" The sanitizer found before: {found[0]}" if found else ""
     others = sorted({p.instruction.line for p in parked[1:] if p.instruction.line != line})
     elsewhere = f", while others wait at line {others[0]}" if others else ""
     if first.barrier == "phase":
@@ -204,12 +216,13 @@ def _deadlock(S, parked: list[Parked]) -> None:
         raise fault(
             S, line, "barrier", f"{who} waits for ever at an mbarrier, whose phase lacks "
             f"{lacks}{elsewhere}: check the count of its initialisation, who arrives, the bytes "
-            "expected, and the parity that is waited for.",
+            f"expected, and the parity that is waited for.{before}",
         )  # fmt: skip
     if first.barrier == "warpgroup":
         raise fault(
             S, line, "barrier", f"{who} waits at a product of its warpgroup (wgmma) that other "
-            f"threads of the warpgroup never reach{elsewhere}: let all 128 pass the same products.",
+            f"threads of the warpgroup never reach{elsewhere}: let all 128 pass the same products."
+            f"{before}",
         )  # fmt: skip
     raise fault(
         S, line, "barrier", f"{who} waits at a barrier that some threads of its block never "

@@ -29,6 +29,14 @@ class Finding:
         return self.message
 
 
+def _mover(i) -> str:
+    """What moves or reads bytes by itself, as it is called."""
+    if i.opcode != "cp":
+        return i.opcode
+    parts = [part for part in ("bulk", "tensor") if part in i.modifiers]
+    return ".".join(["cp.async", *parts])
+
+
 class Findings:
     """The half of `Sanitizer` that puts faults into words, each pair of instructions once."""
 
@@ -66,8 +74,15 @@ class Findings:
             unit = variable.align if 4 < variable.align <= 8 else 4
         return named_element(name, (byte - start) // unit, compiled.source, compiled.options)
 
+    @staticmethod
+    def _key(kind: str, first, second) -> tuple:
+        """A finding is told once for two instructions; for products, unrolled, for two lines."""
+        if any(i is not None and i.opcode == "wgmma" for i in (first, second)):
+            return (kind, first and first.line, second.line)
+        return (kind, first and first.serial, second.serial)
+
     def _add(self, kind, first, second, places, message) -> None:
-        key = (kind, getattr(first, "serial", None), second.serial)
+        key = self._key(kind, first, second)
         if key in self._seen:
             return
         self._seen.add(key)
@@ -78,7 +93,7 @@ class Findings:
         where = int(np.argmax(bad))
         granule = int(a.granule[where])
         earlier = i if at is None else self._instructions[int(at[granule])]
-        if ("race", earlier.serial, i.serial) in self._seen:
+        if self._key("race", earlier, i) in self._seen:
             return
         other = int(thread[where])
         mine = int(a.first[where]) if int(a.first[where]) != other else int(a.last[where])
@@ -160,14 +175,85 @@ class Findings:
             "put what only some are to do with its result under the if.",
         )  # fmt: skip
 
+    def _left_behind(self, S, i, thread: int) -> None:
+        place, copy = self._place(S, thread), _mover(i)
+        self._add(
+            "async", None, i, [place],
+            f"{self.run.entry}, line {i.line}: block {place[0]} ends while the {copy} of thread "
+            f"{place[1]} may still read its shared memory: commit the group, and wait for it "
+            "(cp.async.bulk.wait_group.read 0) before the thread ends.",
+        )  # fmt: skip
+
+    def _barrier_not_fenced(self, S, i, made: int, maker: int, thread: int) -> None:
+        earlier = self._instructions[made]
+        places = [self._place(S, maker), self._place(S, thread)]
+        self._add(
+            "async", earlier, i, places,
+            f"{self.run.entry}, line {i.line}: a {_mover(i)} arrives at the mbarrier that thread "
+            f"{places[0][1]} of block {places[0][0]} initialised in line {earlier.line}, and looks "
+            "for it by another way, the async proxy: put fence.mbarrier_init or fence.proxy.async "
+            "behind the initialisation, and then a barrier.",
+        )  # fmt: skip
+
+    def _not_fenced(self, S, i, a, where: int, writer) -> None:
+        earlier = self._instructions[int(a.shadow.write_at[a.granule[where]])]
+        places = [self._place(S, int(writer[where])), self._place(S, int(a.first[where]))]
+        word, reads = self._word(S, None, int(a.granule[where])), _mover(i)
+        self._add(
+            "async", earlier, i, places,
+            f"{self.run.entry}, line {i.line}: {reads} reads {word}, which thread {places[0][1]} "
+            f"of block {places[0][0]} wrote in line {earlier.line}, and reaches shared memory by "
+            "another way, the async proxy: let every thread that writes there pass "
+            "fence.proxy.async behind its writes, and then a barrier.",
+        )  # fmt: skip
+
+    def _overwritten(self, S, i, a, where: int, product, reader: int, waited: bool) -> None:
+        places = [self._place(S, int(reader)), self._place(S, int(a.first[where]))]
+        word = self._word(S, None, int(a.granule[where]))
+        mend = (
+            "let a thread of the warpgroup arrive at an mbarrier behind wgmma.wait_group, and wait "
+            "for it here first, or put a barrier between the two."
+            if waited
+            else "wait for its group (wgmma.wait_group) first."
+        )
+        self._add(
+            "async", product, i, places,
+            f"{self.run.entry}, line {i.line}: thread {places[1][1]} of block {places[1][0]} "
+            f"writes {word}, which the wgmma of line {product.line} may still read: {mend}",
+        )  # fmt: skip
+
+    def _amiss(self, S, fault, thread: int) -> None:
+        """Registers of a product that are not fenced, or not waited for."""
+        number = int(S.layout.flat(self.number)[thread])
+        place, product, other = self._place(S, number), fault.product, fault.other
+        head = f"{self.run.entry}, line {product.line}: wgmma takes registers"
+        if fault.kind == "fence" and other is not None:
+            text = (
+                f"{head} that line {other.line} writes with no wgmma.fence between: put one "
+                "behind all that writes registers of its operands. If one stands there, the "
+                "compiler has moved the writes past it: name the registers in its asm, as "
+                '"+f"(x).'
+            )
+        elif fault.kind == "fence":
+            text = f"{head} with no wgmma.fence before: put one in front of the first product."
+        else:
+            does = "reads" if fault.kind == "read" else "writes"
+            text = (
+                f"{self.run.entry}, line {other.line}: it {does} registers of the wgmma of line "
+                f"{product.line}, which may still be under way: wait for its group first "
+                "(wgmma.commit_group, then wgmma.wait_group)."
+            )
+        earlier, later = (other, product) if fault.kind == "fence" else (product, other)
+        self._add("async", earlier, later, [place], text)
+
     def _not_waited(self, S, i, a, copies, copier, does, fills=True) -> None:
         where = int(np.argmax(copies))
         at = a.shadow.write_at if fills else a.shadow.read_at
         earlier = self._instructions[int(at[a.granule[where]])]
         places = [self._place(S, int(copier[where])), self._place(S, int(a.first[where]))]
         word = self._word(S, None, int(a.granule[where]))
-        copy = "cp.async.bulk" if "bulk" in earlier.modifiers else "cp.async"
-        wait = f"{copy}.wait_group" if fills else f"{copy}.wait_group.read"
+        copy = _mover(earlier)
+        wait = copy.removesuffix(".tensor") + (".wait_group" if fills else ".wait_group.read")
         mend = (
             "let every thread that uses it wait first for the phase of the mbarrier that the copy "
             "arrives at."

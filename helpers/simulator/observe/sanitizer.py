@@ -17,20 +17,21 @@ from ..ptx.program import fences_device
 from ..ptx.syntax import TYPE_SIZES, Instruction
 from .fences import RELEASES, Orders
 from .findings import Findings
+from .group_products import GroupProducts, uses_async_proxy
 from .phases import COPY, PLAIN, Phases
 from .shadows import SHADOW_BYTES, Shadow, Shadows, chosen
 
 _OWN = (..., np.arange(LANES), np.arange(LANES))  # what lanes know of themselves
 
 
-class Sanitizer(Shadows, Phases, Findings):
+class Sanitizer(Shadows, Phases, GroupProducts, Findings):
     """Follows one launch. `findings` holds each fault once per pair of instructions."""
 
     def __init__(self, run):
         super().__init__(run)
         self._global: dict[int, Shadow] = {}
         sizes = []
-        self.warp_syncs = fences = False
+        self.warp_syncs = fences = self.by_async_proxy = False
         for function in run.prepared.module.functions.values():
             for i in function.instructions:
                 if i.opcode in ("ld", "st", "atom", "red") and i.modifiers:
@@ -40,11 +41,13 @@ class Sanitizer(Shadows, Phases, Findings):
                     sizes.append(1)  # those that do not lie side by side are fetched one by one
                 self.has_mbarriers |= i.opcode == "mbarrier"
                 self.by_phases |= i.opcode == "cp" and any("mbarrier" in m for m in i.modifiers)
+                self.by_async_proxy |= uses_async_proxy(i)
                 fences |= fences_device(i)
                 fences |= i.opcode != "mbarrier" and not RELEASES.isdisjoint(i.modifiers)
                 self.warp_syncs |= i.opcode in ("bar", "barrier") and "warp" in i.modifiers
         self.has_fences, self.orders = fences, None
         self.granule = min([4, *sizes])
+        self.prepare_products(run)
         self.constant = {a.name for a in run.arguments if a.constant}
 
     def shadow_bytes(self, shared: int) -> int:
@@ -68,6 +71,7 @@ class Sanitizer(Shadows, Phases, Findings):
         self.first_block = blocks
         self.epoch = self.stamp = np.zeros(1, np.int32)
         self.begin_phases(S)
+        self.begin_products(S)
         self.committed = np.zeros(1, np.int32)
         self.pending: list[tuple] = []
         self.known = None
@@ -90,7 +94,7 @@ class Sanitizer(Shadows, Phases, Findings):
             self.orders.barrier(np.unique(blocks[here]))
         if mask is None or (self.stamp.size == 1 and not arrived and self._all(S, mask)):
             self.epoch = self.stamp = np.full(1, self.stamp.max() + 1, np.int32)
-            self.views = None
+            self.alike()
             return
         layout = S.layout
         epoch, here = layout.rows(self.stamp), layout.rows(mask)
@@ -201,6 +205,7 @@ class Sanitizer(Shadows, Phases, Findings):
             ready = waits[at] & (group < done[at])
             mine = ready & (self.shared.writer[granule] == thread)
             where = granule[mine]
+            self.wrote_plainly(where, None)  # only now
             self.shared.write_kind[where] = PLAIN
             self.shared.write_epoch[where] = epoch[at[mine]]
             self.shared.write_clock[where] = clock[at[mine]]

@@ -181,6 +181,11 @@ class Shadows:
             self._race(S, i, a, bad, region, at, thread, does, did)
         return bool(bad.any())
 
+    @staticmethod
+    def may_race(kinds: np.ndarray | int) -> np.ndarray:
+        """Which words, by how they were written, are not there by a copy that has landed."""
+        return np.asarray(kinds) != LANDED
+
     def _check_copies(self, S, i, a: Accessed, writer, does: str) -> None:
         s, g = a.shadow, a.granule
         if s.all_writes_plain:
@@ -189,7 +194,9 @@ class Shadows:
         if kinds.max(initial=PLAIN) < COPY:
             return
         copies = kinds == COPY
-        copies |= (kinds == LANDED) & (s.write_epoch[g] >= a.epoch)
+        landed = np.flatnonzero(kinds == LANDED)
+        if landed.size:
+            copies[landed] = self.not_told(S, a, landed)
         if copies.any():
             self._not_waited(S, i, a, copies, writer, does)
 
@@ -250,6 +257,8 @@ class Shadows:
             ordered = s.read_kind[g] == ATOMIC  # threads may poll it
         if region is None:
             ordered = ordered | self.read_by_bulk(S, i, a)
+            self.check_overwritten(S, i, a)
+            self.wrote_plainly(g, i)
         for reader in (s.reader[g], s.reader2[g]):
             bad = (reader >= 0) & (reader != a.first) & ~ordered
             if self._check_race(S, i, a, bad, region, reader, "writes", "read"):

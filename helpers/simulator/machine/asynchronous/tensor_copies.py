@@ -22,7 +22,7 @@ _COORDINATE = np.dtype(np.int32)
 _ADDRESS = np.dtype(np.int64)
 
 
-class Box(NamedTuple):
+class TensorBox(NamedTuple):
     """What one thread's copy is about.
 
     Attributes:
@@ -87,19 +87,19 @@ def _chunks(S) -> np.ndarray:
     return S.shared.bytes.reshape(-1, CHUNK)
 
 
-def _load(S, box: Box) -> None:
+def _load(S, box: TensorBox) -> None:
     tile = np.zeros(tuple(reversed(box.map.box)), box.tile.dtype)
     tile[box.inside] = box.tile
     _chunks(S)[box.places] = tile.view(np.uint8).reshape(-1, CHUNK)
 
 
-def _store(S, box: Box) -> None:
+def _store(S, box: TensorBox) -> None:
     found = _chunks(S)[box.places].view(box.tile.dtype)
     box.tile[...] = found.reshape(tuple(reversed(box.map.box)))[box.inside]
     box.region.written = True
 
 
-def _find(S, i: Instruction, at: int, corner, shared: int, number: int, stores: bool) -> Box:
+def _find(S, i: Instruction, at: int, corner, shared: int, number: int, stores: bool) -> TensorBox:
     """What a thread copies.
 
     Raises:
@@ -136,7 +136,7 @@ def _find(S, i: Instruction, at: int, corner, shared: int, number: int, stores: 
         )  # fmt: skip
     chunks = shared + np.arange(0, map_.box_bytes, CHUNK)
     places = (swizzled(chunks, max(map_.swizzle, CHUNK)) - S.shared.base) // CHUNK
-    return Box(
+    return TensorBox(
         map_, region, *_tile(map_, region, corner), places + blocks * (S.shared.pitch // CHUNK)
     )
 
