@@ -68,6 +68,11 @@ def test_each_kernel_does_things_in_the_order_that_it_is_about(name):
         assert copy.first < copy.last < copy.wait < copy.read
 
 
+def test_with_causal_the_block_that_sees_all_keys_is_shown():
+    story = story_of("10a_eager", 3, CAUSAL=1, **SMALL)
+    assert told(story) == expected("10a_eager", 3)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_what_lies_behind_a_copy(name):
     story = story_of(name, 3, **small(name))

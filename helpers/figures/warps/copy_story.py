@@ -24,7 +24,7 @@ _PRODUCTS = {"K": "S", "V": "O"}
 _LEFT_OUT = "mov."
 
 
-class Tile(NamedTuple):
+class CopiedTile(NamedTuple):
     """Rows of Q, K or V that a block works on at a time; of K and V there are several."""
 
     array: str
@@ -46,7 +46,7 @@ class Copy(NamedTuple):
         read: the warp's first `ldmatrix` of the tile; None if there is none.
     """
 
-    tile: Tile
+    tile: CopiedTile
     first: int
     last: int
     wait: int | None
@@ -61,7 +61,7 @@ class Stretch(NamedTuple):
     """
 
     kind: str
-    tile: Tile | None
+    tile: CopiedTile | None
     first: int
     end: int
 
@@ -123,8 +123,8 @@ def copy_story(report: Report, d: int, b_c: int, block: int = 0, warp: int = 0) 
     """
     issued = report.issued(block_place(block), warp=warp)
 
-    def tile_of(array: str, index: int) -> Tile:
-        return Tile(array, 0 if array == "Q" else index // (d * b_c))
+    def tile_of(array: str, index: int) -> CopiedTile:
+        return CopiedTile(array, 0 if array == "Q" else index // (d * b_c))
 
     reads = _tiles_read(report, block, warp, tile_of)
     copies, waits = _copies(issued, reads, tile_of)
@@ -142,7 +142,7 @@ def copy_story(report: Report, d: int, b_c: int, block: int = 0, warp: int = 0) 
         )
     stretches = _stretches(labels, copies[0].first, products[-1] + 1)
     barriers = [one.number for one in issued[: products[-1]] if one.kind == "barrier"]
-    of_first = ("S", Tile("K", 0))
+    of_first = ("S", CopiedTile("K", 0))
     scores = sum(
         one.kind == "mma" for one, label in zip(issued, labels, strict=True) if label == of_first
     )
@@ -150,12 +150,12 @@ def copy_story(report: Report, d: int, b_c: int, block: int = 0, warp: int = 0) 
     return CopyStory(warp, rows, issued, copies, stretches, waits, barriers)
 
 
-TileOf = Callable[[str, int], Tile]
+TileOf = Callable[[str, int], CopiedTile]
 
 
-def _tiles_read(report: Report, block: int, warp: int, tile_of: TileOf) -> dict[int, Tile]:
+def _tiles_read(report: Report, block: int, warp: int, tile_of: TileOf) -> dict[int, CopiedTile]:
     """Which tile each read of shared memory by a warp is of, by the access's order."""
-    tiles: list[Tile | None] = [None]
+    tiles: list[CopiedTile | None] = [None]
     held = np.zeros(report.shared_bytes // _CHUNK + 1, np.intp)  # the tile of each chunk
     found, source = {}, None
     for a in report.of_block(block_place(block)):
@@ -177,10 +177,10 @@ def _tiles_read(report: Report, block: int, warp: int, tile_of: TileOf) -> dict[
 
 
 def _copies(
-    issued: Iterable[Issued], reads: dict[int, Tile], tile_of: TileOf
+    issued: Iterable[Issued], reads: dict[int, CopiedTile], tile_of: TileOf
 ) -> tuple[list[Copy], dict[int, list[Copy]]]:
     """The copies, each group's tiles apart, and which wait each is behind."""
-    started: dict[tuple[int, Tile], Copy] = {}
+    started: dict[tuple[int, CopiedTile], Copy] = {}
     waits: dict[int, list[Copy]] = {}
     groups = 0
     for one in issued:
@@ -209,16 +209,16 @@ def _copies(
     return copies, by_wait
 
 
-Label = tuple[str, Tile | None]
+Label = tuple[str, CopiedTile | None]
 
 
 def _labels(
-    issued: Sequence[Issued], reads: dict[int, Tile], tile_of: TileOf
+    issued: Sequence[Issued], reads: dict[int, CopiedTile], tile_of: TileOf
 ) -> list[Label | None]:
     """What each instruction is part of; None for addresses, moves and loops."""
     read = {one.number: reads[a.order] for one in issued for a in one.accesses if a.order in reads}
     labels: list[Label | None] = []
-    turn: Tile | None = None  # of the last product
+    turn: CopiedTile | None = None  # of the last product
     for one in issued:
         label: Label | None = None
         if one.kind == "copy":
@@ -235,7 +235,7 @@ def _labels(
             if tile is not None and tile.array in _PRODUCTS:
                 label = (_PRODUCTS[tile.array], tile)
         elif one.kind == "math" and not one.name.startswith("cvt.") and turn is not None:
-            label = ("softmax", Tile("S", turn.number))
+            label = ("softmax", CopiedTile("S", turn.number))
         labels.append(label)
     return labels
 

@@ -61,7 +61,7 @@ def overlap_timeline(
 
 def overlap_frames(
     kernel: Given,
-    blocks: int = 2,
+    blocks: int = 3,
     facts: GpuFacts | None = None,
     level: str = "L2",
     **values: Value,
@@ -91,18 +91,21 @@ def _canvas(named: list[tuple[str, PacedStory]], pace: Pace, until: float | None
         draw_lanes(canvas, chart, frame, y, until)
         y += height
     draw_axis(canvas, frame, y, pace.unit)
-    _key(canvas, y + 52, pace)
+    _key(canvas, y + 52, pace, charts)
     canvas.text(8, y + 84, pace.note, size=SMALLEST, fill="muted")
     return canvas
 
 
-def _key(canvas: Canvas, y: float, pace: Pace) -> None:
-    if pace.latency is None:
-        entries = [("full", "a copy, up to its wait; math"),
-                   ("idle", "a wait with no math since the copy")]  # fmt: skip
-    else:
-        entries = [("full", "on its way; math"), ("pale", "there, not yet waited for"),
-                   ("idle", "the warp waits")]  # fmt: skip
+def _key(canvas: Canvas, y: float, pace: Pace, charts: list[LaneChart]) -> None:
+    """What looks mean, as far as they occur."""
+    known = pace.latency is not None
+    entries = [("full", "on its way; math" if known else "a copy, up to its wait; math")]
+    if any(bar.pale for chart in charts for bar in chart.bars):
+        entries.append(("pale", "there, not yet waited for"))
+    if any(chart.idle for chart in charts):
+        entries.append(
+            ("idle", "the warp waits" if known else "a wait with no math since the copy")
+        )
     draw_key(canvas, 8, y, [*entries, ("mark", "barrier of the block")])
 
 
@@ -219,7 +222,8 @@ def _waits(course: PacedStory, wait: int) -> str:
         lasts = f" for {end - start:,.0f} cycles" if course.pace.latency is not None else ""
         return f"It waits for {names}{lasts}, and nothing else is to do."
     if course.pace.latency is not None:
-        return f"It waits for {names}, which is there already: no time is lost."
+        are = "is" if len(course.story.waits[wait]) == 1 else "are"
+        return f"It waits for {names}, which {are} there already: no time is lost."
     return f"It waits for what is left of {names}."
 
 

@@ -120,7 +120,7 @@ def story_of(kernel: str | Kernel | FlashRung, blocks: int = 3, **values: Value)
 @functools.lru_cache(maxsize=16)
 def _story(run: _Run) -> CopyStory:
     k = run.kernel
-    lacking = [name for name in ("HEAD_DIM", "B_C", "WARPS") if name not in k.parameters]
+    lacking = [name for name in ("HEAD_DIM", "B_R", "B_C", "WARPS") if name not in k.parameters]
     if lacking:
         raise KernelError(
             f"{k.file.name} has no parameter {lacking[0]}: the timeline is for kernels that have "
@@ -132,8 +132,12 @@ def _story(run: _Run) -> CopyStory:
     Q, K, V = make_inputs(1, 1, n, d, element)
     strides = {"batch_stride": n * d, "head_stride": n * d, "row_stride": d}
     given = {"Q": Q, "K": K, "V": V, "O": np.empty_like(Q), "n": n} | strides
+    # With CAUSAL the first block has the last rows, which see all keys, if the grid is whole.
+    causal = "CAUSAL" in k.parameters and k.parameters["CAUSAL"].value
+    grid = -(-n // int(k.parameters["B_R"].value)) if causal else 1
     # All the shared memory that a block can have: how many tiles it holds is the kernel's matter.
-    launch = Launch.of(k, 1, 32 * warps, given, SIMULATED.opt_in_shared - k.static_shared)
+    shared = SIMULATED.opt_in_shared - k.static_shared
+    launch = Launch.of(k, grid, 32 * warps, given, shared)
     return copy_story(launch.count(progress=False), d, b_c)
 
 
