@@ -59,7 +59,7 @@ def pace_of(facts: GpuFacts, level: str = "L2") -> Pace:
         facts: of the GPU.
         level: "L2" or "DRAM", where copies come from.
     """
-    chip = gpu("H200" if "H200" in facts.device else facts.device)
+    chip = gpu(facts.device)
     mma = 4 * _FLOPS / chip.tensor["fp16"]  # a multiprocessor has four schedulers
     latency = facts.latency[level]
     return Pace(
