@@ -31,7 +31,7 @@ test: ## run all tests
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder $(ARGS); status=$$?; \
 	[ $$status -ne 5 ] || echo "pytest found no test to run." >&2; exit $$status
 
-bench: ## time the simulator against plain NumPy
+bench: ## time the ladder against PyTorch on a GPU, or the simulator against plain NumPy
 	$(call install,lab test bench)
 	@if [ -d tests/benchmarks ]; then $(BIN)/python -m tests.benchmarks $(ARGS); \
 	else echo "There are no benchmarks yet: tests/benchmarks is missing."; fi

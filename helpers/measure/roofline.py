@@ -104,8 +104,14 @@ class Roofline(Table):
         return roofline_chart(self.gpu, rates, ceilings, points)
 
 
-def roofline(upto: str) -> Roofline:
+def roofline(upto: str, seconds: Seconds | None = None, gpu_name: str = "") -> Roofline:
     """The ladder from the first rung to `upto`, each variant on its own, on an H200.
+
+    Args:
+        upto: name of the last rung to show.
+        seconds: what rungs and variants take at the sizes shown, by name; recorded times stand for
+            those that are not there.
+        gpu_name: of the H200 on which `seconds` were taken.
 
     Raises:
         KernelError: there is no such rung.
@@ -116,8 +122,10 @@ def roofline(upto: str) -> Roofline:
     if flash:
         kernels = [one.name for one in ladder("flash")]
         names += kernels[: kernels.index(upto) + 1]
-    found = {name: _standing(name) for name in names}
-    return Roofline(f"{_recorded().device}, recorded", found, flash)
+    taken = seconds or {}
+    found = {name: _standing(name, taken.get(name)) for name in names}
+    where = gpu_name if taken else f"{_recorded().device}, recorded"
+    return Roofline(where, found, flash)
 
 
 def kernel_bounds(upto: str, kernel: str) -> Table:
@@ -181,14 +189,16 @@ def least(name: str) -> dict[str, Seconds]:
     return {kernel: bounds.by_resource for kernel, bounds in found.items()}
 
 
-def _standing(name: str) -> Standing:
-    """A rung at the size that is drawn."""
+def _standing(name: str, seconds: float | None = None) -> Standing:
+    """A rung at the size that is drawn, with its recorded time if no other is given."""
     if name in bars(ladder("fp32")[-1].name):
-        seconds = _recorded().times()[name][SIZE] / 1e3
+        seconds = seconds or _recorded().times()[name][SIZE] / 1e3
         return Standing(4.0 * SIZE**2 * D, seconds, list(least(name).values()))
     operations = float(flash_inputs.flops(*LARGE))
-    rate = recording_of(name).tflops[LARGE][name.removeprefix("flash_")]
-    return Standing(operations, operations / rate / 1e12, list(least(name).values()))
+    if seconds is None:
+        rate = recording_of(name).tflops[LARGE][name.removeprefix("flash_")]
+        seconds = operations / rate / 1e12
+    return Standing(operations, seconds, list(least(name).values()))
 
 
 def _recorded() -> recorded.Recording:

@@ -1,4 +1,6 @@
-"""`make bench`: how fast is the simulator, as ratios within one run on this machine.
+"""`make bench`: the ladder beside PyTorch on a GPU; without one, how fast the simulator is.
+
+The latter as ratios within one run on this machine.
 
 Prints a table; the targets beside the ratios are those that the simulator was built for. Nothing
 here is a test: a busy machine is slow, and that is no fault.
@@ -15,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers import simulator
+from helpers import device, simulator
 
-from . import benches, sanitized
+from . import benches, on_gpu, sanitized
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 TILE = 16
@@ -134,4 +136,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if device.is_gpu:
+        raise SystemExit(on_gpu.main())
     main()

@@ -35,6 +35,15 @@ def test_the_table_holds_each_rung_and_the_share_that_is_explained():
         roofline("tilde")
 
 
+def test_times_of_a_run_stand_in_place_of_recorded_ones():
+    """N = 16,384, d = 64: 4 N² d operations in two seconds."""
+    found = roofline("padded", {"naive": 2.0}, "some H200")
+    assert found.standings["naive"].seconds == 2.0
+    assert found.standings["tiled"] == roofline("padded").standings["tiled"]
+    assert found.gpu == "some H200" and "some H200, ms" in found.headings
+    assert "some H200" in found.chart()._repr_html_()
+
+
 def test_one_kernel_and_the_parts_that_it_keeps_busy():
     table = kernel_bounds("coarsened", "softmax")
     assert [row[0] for row in table.rows] == ["naive and tiled", "reduction and coarsened"]
