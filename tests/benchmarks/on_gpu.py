@@ -27,6 +27,7 @@ from helpers.problem.attention import make_inputs
 from helpers.problem.ladder import ladder
 
 SIZES = (4096, SIZE)  # N of the fp32 rungs
+FOLDER = Path("build/bench")
 SAMPLE_MS = 20.0
 MOST = 100  # launches in a sample
 PRODUCTS, FUSED = "PyTorch, two products and a softmax", "PyTorch, memory-efficient"
@@ -85,7 +86,7 @@ def printed(title: str, operations: float, taken: Taken, rival: str) -> dict[str
 def main() -> int:
     """Time, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("build/bench"), help="the folder for the files")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder for the files")
     parser.add_argument("--rounds", type=int, default=9, help="samples of each")
     given = parser.parse_args()
     if not device.is_gpu:
@@ -122,8 +123,9 @@ def draw(path: Path, found: dict) -> None:
     else:
         print(f"The roofline is that of the {GPU} with its recorded times.")
     drawn = roofline(ladder("flash")[-1].name, seconds, found["device"])
-    html = f"<!doctype html><meta charset='utf-8'><title>Roofline</title>{drawn.chart()._repr_html_()}"
-    path.write_text(html + drawn._repr_html_(), "utf-8")
+    parts = (drawn.chart()._repr_html_(), drawn._repr_html_())
+    head = "<!doctype html><meta charset='utf-8'><title>Roofline</title>"
+    path.write_text("\n".join((head, *parts)), "utf-8")
 
 
 @functools.cache
