@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,36 @@ def test_what_is_encoded_is_decoded(number):
 def test_what_the_hardware_does_not_take_is_told(array, box, swizzle, told):
     with pytest.raises(ValueError, match=told):
         tensor_map(array, box, swizzle)
+
+
+def test_a_gpus_driver_is_asked_in_its_own_order(monkeypatch):
+    driver = pytest.importorskip("cuda.bindings.driver")
+    asked, answer = [], [driver.CUresult.CUDA_SUCCESS]
+
+    def encode(*args):
+        asked.append(args)
+        made = driver.CUtensorMap()
+        made.opaque = [driver.cuuint64_t(n + 1) for n in range(16)]
+        return answer[0], made
+
+    monkeypatch.setattr(driver, "cuTensorMapEncodeTiled", encode)
+    host = np.zeros((2, 300, 4, 64), np.float16).transpose(0, 2, 1, 3)
+    device = SimpleNamespace(
+        dtype=host.dtype, size=host.size, shape=host.shape, strides=host.strides, ndim=4,
+        data=SimpleNamespace(ptr=0x7F0000001000),
+    )  # fmt: skip
+    made = tensor_map(device, (1, 1, 128, 64), 128)
+    assert made.view(np.uint64).tolist() == list(range(1, 17))
+    kind, rank, address, sizes, strides, box, steps, interleave, swizzle, _, fill = asked[0]
+    assert kind == driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT16
+    assert (rank, address) == (4, 0x7F0000001000)
+    assert [int(n) for n in sizes] == [64, 300, 4, 2]
+    assert [int(n) for n in strides] == [4 * 128, 128, 300 * 4 * 128]
+    assert [int(n) for n in box] == [64, 128, 1, 1] and [int(n) for n in steps] == [1] * 4
+    assert swizzle == driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B
+    assert interleave.name.endswith("NONE") and fill.name.endswith("NONE")
+    tensor_map(device, (1, 1, 128, 32), 0)
+    assert asked[1][8] == driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_NONE
+    answer[0] = driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_INVALID_VALUE"):
+        tensor_map(device, (1, 1, 128, 64), 128)

@@ -53,6 +53,8 @@ class Product:
         registers: whether A comes from registers.
         a_turned, b_turned: whether A is M-major, B N-major.
         signs: of A and B.
+        shift: lines of 128 bytes by which both begin behind a multiple of 1,024 bytes, which
+            their descriptors then tell as the base offset.
     """
 
     n: int
@@ -65,6 +67,7 @@ class Product:
     b_turned: bool = False
     signs: tuple[int, int] = (1, 1)
     b_kind: str = ""
+    shift: int = 0
 
     @property
     def k(self) -> int:
@@ -78,6 +81,7 @@ class Product:
     @property
     def name(self) -> str:
         marks = ["registers"] * self.registers + ["turned_a"] * self.a_turned
+        marks += [f"shift{self.shift}"] * bool(self.shift)
         marks += ["turned_b"] * self.b_turned + ["minus"] * (-1 in self.signs)
         kinds = "_".join(filter(None, (self.sums, self.kind, self.b_kind)))
         return "_".join([f"wgmma_n{self.n}_{kinds}_swizzle{self.swizzle}_{self.step}", *marks])
@@ -130,10 +134,13 @@ extern "C" __global__ void product(const uint4* image, int chunks, u64 da, u64 d
         """(bytes of shared memory, descriptors of A and B) for words a (64, k) and b (n, k)."""
         a_bytes, a_fields = self._laid_out(a, self.a_turned)
         b_bytes, b_fields = self._laid_out(b, self.b_turned)
-        start = -(-len(a_bytes) // 1024) * 1024
+        first = 128 * self.shift
+        start = -(-(first + len(a_bytes)) // 1024) * 1024 + first
         image = np.zeros(-(-(start + len(b_bytes)) // 1024) * 1024, np.uint8)
-        image[: len(a_bytes)], image[start : start + len(b_bytes)] = a_bytes, b_bytes
-        return image, a_fields, b_fields + start // 16
+        image[first : first + len(a_bytes)] = a_bytes
+        image[start : start + len(b_bytes)] = b_bytes
+        base = self.shift << 49
+        return image, a_fields + first // 16 | base, b_fields + start // 16 | base
 
     def _laid_out(self, matrix: np.ndarray, turned: bool) -> tuple[np.ndarray, int]:
         size = matrix.dtype.itemsize

@@ -1,0 +1,125 @@
+"""Record on a Hopper GPU what its own instructions give: results to the bit, and ncu's counters.
+
+    python tools/record/record_hopper_counters.py --out tests/recorded/data/hopper_h200.json
+                                                          (about a minute; needs CuPy and ncu)
+    python tools/record/record_hopper_counters.py --dry-run   (needs no GPU: compiles every case)
+
+A launch that fails is noted, and ends the run of results: a fault takes the context with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from recorded import gpu  # noqa: E402
+from recorded.hopper_cases import (  # noqa: E402
+    KERNELS,
+    HopperCase,
+    hopper_cases,
+    options_of,
+    packed,
+)
+from recorded.sections import EXTRA_METRICS, METRICS  # noqa: E402
+
+from helpers.gpu.tensor_map import tensor_map  # noqa: E402
+from helpers.simulator import SimulatorError  # noqa: E402
+from helpers.simulator.compile.machine_code import machine_code  # noqa: E402
+from tools.record import watching  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+from tools.record.watching import say  # noqa: E402
+
+NCU_SECONDS = 240
+
+
+def compile_all() -> int:
+    """Compile every case to machine code; the number of failures."""
+    failures = 0
+    for case in hopper_cases():
+        try:
+            machine_code(case.code, case.entry, architecture="sm_90a")
+        except SimulatorError as error:
+            failures += 1
+            print(f"{case.name}: {error}")
+    say(f"{len(hopper_cases())} cases compiled, {failures} failures")
+    return failures
+
+
+def launch(case: HopperCase, kernels: dict) -> list[np.ndarray]:
+    """What a case leaves in its outputs. Raises what CuPy raises."""
+    import cupy as cp
+
+    key = (case.code, case.entry)
+    if key not in kernels:
+        kernels[key] = cp.RawKernel(case.code, case.entry, options=options_of(case))
+    passed, outputs = case.arguments(cp.asarray, tensor_map)
+    kernels[key]((1,), (case.threads,), tuple(passed), shared_mem=case.shared)
+    cp.cuda.runtime.deviceSynchronize()
+    return [cp.asnumpy(array) for array in outputs]
+
+
+def launch_all() -> None:
+    """One launch of every case: what ncu watches."""
+    kernels: dict = {}
+    for case in hopper_cases():
+        launch(case, kernels)
+
+
+def record(out: Path) -> None:
+    """Results and counters, into a file that is written after each of the two."""
+    notes: dict[str, dict] = {}
+    whole = {"device": gpu.describe(), "metrics": METRICS | EXTRA_METRICS, "cases": notes}
+    say(str(whole["device"]))
+    kernels: dict = {}
+    for case in hopper_cases():
+        notes[case.name] = {"digest": case.digest()}
+        try:
+            notes[case.name]["results"] = [packed(array) for array in launch(case, kernels)]
+        except Exception as error:  # what has been recorded before is kept
+            notes[case.name]["error"] = f"{type(error).__name__}: {error}"[:500]
+            say(f"{case.name}: {error}")
+            break
+    say(f"{len(notes)} cases of {len(hopper_cases())}")
+    save(out, whole)
+    wanted = METRICS | EXTRA_METRICS
+    rows = watching.profile(
+        [__file__, "--launch-all"], f"^({KERNELS})$", watching.metrics(wanted), NCU_SECONDS
+    )
+    for case, row in zip(hopper_cases(), rows, strict=False):
+        name = str(row["Kernel Name"]).split("(")[0]
+        if name != case.entry:
+            say(f"ncu saw {name} in the place of {case.name}")
+            break
+        notes[case.name]["counters"] = watching.counters(row, wanted)
+    save(out, whole)
+    say("done")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="file for the results")
+    parser.add_argument("--dry-run", action="store_true", help="compile everything, run nothing")
+    parser.add_argument("--launch-all", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.dry_run:
+        return 1 if compile_all() else 0
+    if chosen.launch_all:
+        launch_all()
+        return 0
+    if chosen.out is None:
+        parser.error("--out FILE says where the results go")
+    record(chosen.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
