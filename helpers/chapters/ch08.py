@@ -5,21 +5,22 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal
 from ..problem.attention import cdiv
 from ..problem.flash import FLASH_BASELINE
-from .mistakes_08 import PARTS, TRANSPOSED, WINDOW, in_windows, merged, relative
+from .mistakes_08 import CAUSAL, PARTS, TRANSPOSED, in_windows, merged, relative
 from .shared import Arguments, covering, empty, normal
 
 RUNGS = (FLASH_BASELINE,)
 
 
 def _attention(case: Case) -> Arguments:
-    n, d, window = case["n"], case["HEAD_DIM"], case["window"]
-    Q, K, V = (normal(n, d, seed=seed) for seed in range(3))
+    n_q, n_k, d = case["n_q"], case["n_k"], case["HEAD_DIM"]
+    Q, K, V = (normal(n, d, seed=seed) for seed, n in enumerate((n_q, n_k, n_k)))
     # Twice as far apart as usual: the largest score often comes late, and matters. And scores of
     # each row around a level of its own, -100 ... 100, so that no constant can be subtracted.
     Q *= 2
     K[:, 0] = 4
-    Q[:, 0] = np.linspace(-100, 100, n).round() * np.sqrt(d).round() / 4
-    return {"Q": Q, "K": K, "V": V, "O": empty(n, d), "n": n, "window": window}
+    Q[:, 0] = np.linspace(-100, 100, n_q).round() * np.sqrt(d).round() / 4
+    sizes = {name: case[name] for name in ("n_q", "n_k", "window")}
+    return {"Q": Q, "K": K, "V": V, "O": empty(n_q, d), **sizes}
 
 
 def _parts(case: Case) -> Arguments:
@@ -46,25 +47,28 @@ def _gradient(case: Case) -> Arguments:
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
-        name="08_window",
-        title="a row that sees a window of keys",
+        name="08_causal",
+        title="a chunk of a long text",
         task=(
-            "In long texts a token often sees only the last `window` tokens, itself the last of "
-            "them. Walk along the keys that a block needs, hide from each row what it does not "
-            "see, and keep its softmax up to date."
+            "A server reads a long text in chunks: $K$ and $V$ have all tokens so far, $Q$ only "
+            "the last ones. And a token sees no more than the last `window` tokens, itself the "
+            "last of them. Walk along the keys that a block needs, hide from each row what it "
+            "does not see, and keep its softmax up to date."
         ),
         hints=(
-            "Of all rows of a block, the first one sees the oldest key, and the last one the "
-            "newest. For a hidden score the chapter has a value whose weight is 0. And a thread "
-            "can meet a tile in which it sees no key: work out the two maxima there, and every "
-            "difference that they are in, the one in `weight` as well.",
-            "Rows first ... first + 63 see keys from first - window + 1 on, and key + j is the "
-            "number of a key. Minus infinity from minus infinity is NaN, in the correction and in "
+            "Which token does row 0 of Q belong to? Of all rows of a block, the first one sees the "
+            "oldest key, and the last one the newest. A walk from key 0 gave each row a key at "
+            "once, and this one does not: a thread can meet a tile in which it sees none. Work "
+            "out the two maxima there, and every difference that they are in, in `weight` too.",
+            "Row i is token n_k - n_q + i, and key + j is the number of a key: a token is compared "
+            "with keys. Minus infinity from minus infinity is NaN, in the correction and in "
             "`weight`. So mend neither of the two lines: let new_max never be less than a finite "
             "number that is far below all scores, before anything uses it.",
         ),
         explanation=(
-            "While a row has met none of its keys, both maxima would be minus infinity. Then the "
+            "The chapter's rows began at token 0; here the diagonal begins n_k - n_q keys further "
+            "right. While a row has met none of its keys, both maxima would be minus infinity. "
+            "In the chapter every row sees key 0, which comes first. Here the "
             "correction and all weights of the tile are 2 to the power of -inf - -inf, NaN, which "
             "no later correction removes. With -1e30 in its place the weights are 2 to the power "
             "of -inf + 1e30, which is 0, and the sums stay 0. The first real score is larger, and "
@@ -72,12 +76,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         entry="flash_attention",
         cases=(
-            # Block 1 is full: its 81 keys of the first case lose the last if the walk ends early,
-            # and its 80 of the second are 5 tiles and one more if the walk is longer.
-            {"n": 131, "window": 18, "HEAD_DIM": 8},
-            {"n": 128, "window": 17, "HEAD_DIM": 8, "B_C": 16},
+            # The first: block 0 begins with key 0, and the 81 keys of block 1 lose the last if the
+            # walk ends early. The second: 80 keys are 5 tiles, and 6 if the walk is longer.
+            {"n_q": 131, "n_k": 138, "window": 18, "HEAD_DIM": 8},
+            {"n_q": 64, "n_k": 96, "window": 17, "HEAD_DIM": 8, "B_C": 16},
         ),
-        launch=covering((64,), ("n", 64)),
+        launch=covering((64,), ("n_q", 64)),
         arguments=_attention,
         results={"O": lambda Q, K, V, window: in_windows(Q, K, V, window)},
         tolerance=3e-5,
@@ -90,9 +94,9 @@ EXERCISES: tuple[Exercise, ...] = (
                 name="barriers, summed over all warps",
             ),
         ),
-        timed={"n": 4096, "window": 128, "HEAD_DIM": 64},
+        timed={"n_q": 4096, "n_k": 8192, "window": 128, "HEAD_DIM": 64},
         unlike={"HEAD_DIM": 8, "B_C": 16},
-        misconceptions=WINDOW,
+        misconceptions=CAUSAL,
     ),
     Exercise(
         name="08_parts",

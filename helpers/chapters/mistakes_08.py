@@ -13,7 +13,7 @@ from ..exercises.spec import Misconception
 from ..problem.attention import cdiv
 from .shared import scores, softmax
 
-# ---------------------------------------------------------------- 08_window
+# ---------------------------------------------------------------- 08_causal
 
 
 def in_windows(
@@ -25,29 +25,34 @@ def in_windows(
     score: float = -np.inf,
     late: bool = False,
 ) -> np.ndarray:
-    """O if row i sees the keys i - window + 1 ... i; or what a mistake makes of it.
+    """O if token i sees the keys i - window + 1 ... i; or what a mistake makes of it.
 
     Args:
-        hides: `hides(key, row, window, tile, block)` says which keys a row does not see; tile and
-            block are the first key and the first row of those.
+        Q: of the last tokens.
+        K, V: of all tokens.
+        hides: `hides(key, token, window, tile, block, ahead)` says which keys a token does not see;
+            tile and block are the first key and the first token of those, `ahead` are the tokens
+            before the first of Q.
         score: what a hidden key gets.
-        late: whether a block's walk begins with its own rows.
+        late: whether a block's walk begins with its own tokens.
     """
+    ahead = len(K) - len(Q)
     O = np.zeros_like(Q)  # noqa: E741
-    for block in range(0, len(Q), 64):
-        rows = np.arange(block, min(len(Q), block + 64))[:, None]
+    for first in range(0, len(Q), 64):
+        rows = np.arange(first, min(len(Q), first + 64))
+        tokens, block = ahead + rows[:, None], ahead + first
         begin = block if late else max(0, block - window + 1)
-        keys = np.arange(begin, begin + 16 * cdiv(rows[-1, 0] + 1 - begin, 16))
+        keys = np.arange(begin, begin + 16 * cdiv(tokens[-1, 0] + 1 - begin, 16))
         tiles = begin + (keys - begin) // 16 * 16
         k, v = (np.pad(x, ((0, 32), (0, 0)))[keys] for x in (K, V))
-        hidden = (hides or _unseen)(keys, rows, window, tiles, block)
+        hidden = (hides or _unseen)(keys, tokens, window, tiles, block, ahead)
         with np.errstate(invalid="ignore"):
-            O[rows[:, 0]] = softmax(np.where(hidden, score, scores(Q[rows[:, 0]], k))) @ v
+            O[rows] = softmax(np.where(hidden, score, scores(Q[rows], k))) @ v
     return O
 
 
-def _unseen(key, row, window, tile=0, block=0):
-    return (key > row) | (key <= row - window)
+def _unseen(key, token, window, *_):
+    return (key > token) | (key <= token - window)
 
 
 def _mask_if(sentence: str, hides: Callable) -> Misconception:
@@ -138,11 +143,39 @@ def _ordered(order: tuple[int, ...]) -> Misconception:
     )
 
 
-_MASK = "if (key + j > row || key + j <= row - window) score = minus_infinity();"
+_MASK = "if (key + j > token || key + j <= token - window) score = minus_infinity();"
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
 _FACTOR = "exp2f(row_max - new_max)"
 
-WINDOW = (
+CAUSAL = (
+    _mask_if(
+        "Row 0 of Q is taken for token 0: Q has the last n_q of n_k tokens, so its rows begin "
+        "n_k - n_q tokens later.",
+        lambda key, token, window, tile, block, ahead: _unseen(key, token - ahead, window),
+    ),
+    Misconception(
+        "Row 0 of Q is taken for token 0, in the mask and in the walk: Q has the last n_q of n_k "
+        "tokens, so both begin n_k - n_q keys later.",
+        results={
+            "O": lambda Q, K, V, window: in_windows(Q, K[: len(Q)], V[: len(Q)], window),
+        },
+    ),
+    Misconception(
+        "The walk goes along the keys of tokens 0, 1, ..., as if Q began with them: it begins and "
+        "ends n_k - n_q keys too early.",
+        (
+            ("ahead + first - window + 1)", "first - window + 1)"),
+            ("min(n_k, ahead + first + 64)", "min(n_k, first + 64)"),
+        ),
+    ),
+    Misconception(
+        "The walk begins with the right key, but ends as if Q began with token 0.",
+        (("min(n_k, ahead + first + 64)", "min(n_k, first + 64)"),),
+    ),
+    Misconception(
+        "Tokens are counted the wrong way round: there are n_k - n_q of them before row 0 of Q.",
+        (("ahead = n_k - n_q;", "ahead = n_q - n_k;"),),
+    ),
     _mask_if(
         "A row sees keys after itself: what comes later than the row is not hidden.",
         lambda key, row, window, *_: key <= row - window,
@@ -175,16 +208,16 @@ WINDOW = (
     _mask_if(
         "The number of a key within its tile is compared with the number of a row: a tile "
         "begins at `key`.",
-        lambda key, row, window, tile, _: _unseen(key - tile, row, window),
+        lambda key, row, window, tile, *_: _unseen(key - tile, row, window),
     ),
     _mask_if(
         "All keys of a tile are treated as its first one: `key` is where the tile begins.",
-        lambda key, row, window, tile, _: _unseen(tile, row, window),
+        lambda key, row, window, tile, *_: _unseen(tile, row, window),
     ),
     _mask_if(
         "The number of a row within its block is compared with the number of a key: a "
         "block begins at `first`.",
-        lambda key, row, window, _, block: _unseen(key, row - block, window),
+        lambda key, row, window, tile, block, _: _unseen(key, row - block, window),
     ),
     Misconception(
         "A hidden score is set to 0, and 0 is a score like others: its weight is not 0.",
@@ -201,7 +234,7 @@ WINDOW = (
     ),
     Misconception(
         "The walk of the first block begins before the first key, whose number is 0.",
-        (("max(0, first - window + 1)", "first - window + 1"),),
+        (("max(0, ahead + first - window + 1)", "ahead + first - window + 1"),),
     ),
     Misconception(
         "O was divided by the correction, and the sum multiplied: both have to shrink.",
@@ -209,7 +242,7 @@ WINDOW = (
     ),
     Misconception(
         "The walk ends one key early: the last row of a block sees the key of its own number.",
-        (("min(n, first + 64)", "min(n, first + 63)"),),
+        (("first + 64)", "first + 63)"),),
     ),
     Misconception(
         "The walk begins one key late: the first row of a block sees `window` keys, itself among "
@@ -219,7 +252,7 @@ WINDOW = (
     Misconception(
         "The walk ends before the block's own rows, but each of them sees the key of its "
         "own number.",
-        (("end = min(n, first + 64);", "end = first;"),),
+        (("end = min(n_k, ahead + first + 64);", "end = ahead + first;"),),
     ),
     Misconception(
         "A hidden score is not stored, so an old one of the tile before is in its place.",

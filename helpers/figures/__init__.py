@@ -3,6 +3,7 @@
 from . import interacting
 from .ideas.gpu_picture import gpu_picture
 from .ideas.latency_hiding import hiding_frames, latency_hiding
+from .pictures.causal_tiles import causal_tiles
 from .pictures.filling import filling
 from .pictures.footprint import footprint, sectors
 from .pictures.matrix_loads import LDMATRIX_STEPS, ldmatrix_steps
@@ -17,6 +18,7 @@ __all__ = [
     "ELEMENT_BYTES",
     "LDMATRIX_STEPS",
     "TILE_STEPS",
+    "causal_tiles",
     "filling",
     "footprint",
     "gpu_picture",

@@ -152,6 +152,20 @@ def test_what_the_number_of_multiprocessors_alone_would_give():
     assert round(33.28 * 132 / 82) == 54 and round(RATES["baseline"]) == 48
 
 
+def test_the_share_of_a_causal_run():
+    """All that a pair of tiles costs falls by one share; at 4,096 tokens it is 51 %."""
+    text = prose("08_flash_attention")
+    assert "on $(t + 1) / 2t$ of all pairs. For 4,096 tokens that is 51 %." in text
+    assert round(100 * (4096 / 64 + 1) / (2 * 4096 / 64)) == 51
+    arrays = make_inputs(1, 1, 192, 64)
+    full, causal = (FLASH_BASELINE.simulate(*arrays, CAUSAL=c)[1][0].counters for c in (0, 1))
+    for name in ("ldmatrix_instructions", "shared_load_bank_conflicts", "barriers"):
+        assert causal[name] / full[name] == (3 + 1) / (2 * 3), name
+    assert "no load that is left conflicts" in prose("09_swizzling")
+    _, (after,) = FLASH_SWIZZLED.simulate(*arrays, CAUSAL=1)
+    assert after.counters["shared_load_bank_conflicts"] == 0
+
+
 def test_the_padded_tiles_would_take_51_kilobytes():
     launch = FLASH_BASELINE.launch_of(*make_inputs(1, 1, 64, 128), np.zeros((1, 1, 64, 128), "f2"))
     padding = (64 + 2 * 64) * 16

@@ -5,36 +5,41 @@ from __future__ import annotations
 from exercise_answers import Wrong
 from mutants.targets import flash
 
-_MASK = "            if (key + j > row || key + j <= row - window) score = minus_infinity();\n"
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
 _FACTOR = "exp2f(row_max - new_max)"
 _LOAD_P, _LOAD_G = "ldmatrix_x4_trans(r_P", "ldmatrix_x4_trans(r_G"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
-    "08_window": (
+    "08_causal": (
         Wrong(
-            "hidden scores are 0",
-            (("score = minus_infinity();", "score = 0.0f;"),),
+            "row 0 of Q is taken for token 0 in the mask",
+            (("token = ahead + row", "token = row"),),
             "right",
-            ("0 is a score like others",),
+            ("Row 0 of Q is taken for token 0", "last n_q of n_k tokens"),
+        ),
+        Wrong(
+            "row 0 of Q is taken for token 0 everywhere",
+            (("ahead = n_k - n_q;", "ahead = 0;"),),
+            "right",
+            ("in the mask and in the walk",),
+        ),
+        Wrong(
+            "the walk goes along the keys of the first tokens",
+            (("ahead + first - window", "first - window"), ("ahead + first + 64", "first + 64")),
+            "right",
+            ("n_k - n_q keys too early",),
         ),
         Wrong(
             "a window of one key more",
-            (("<= row - window", "< row - window"),),
+            (("<= token - window", "< token - window"),),
             "right",
             ("one key too long",),
         ),
         Wrong(
             "the future is seen",
-            (("key + j > row || key + j <= row - window", "key + j <= row - window"),),
+            (("key + j > token || key + j <= token - window", "key + j <= token - window"),),
             "right",
             ("sees keys after itself",),
-        ),
-        Wrong(
-            "a correction to base e",
-            (("exp2f(row_max", "expf(row_max"),),
-            "right",
-            ("is a power of e",),
         ),
         Wrong(
             "only the correction is kept from NaN",
@@ -44,7 +49,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
         Wrong(
             "the walk ends a key early",
-            (("min(n, first + 64)", "min(n, first + 63)"),),
+            (("first + 64)", "first + 63)"),),
             "right",
             ("ends one key early",),
         ),

@@ -12,9 +12,9 @@ NOT_ABOUT = {
     "07_float2": "a pitch, and two loads of each thread",
     "07_transpose": "a map of places",
     "07_gradient": "loads and sums in each thread's registers",
+    "08_causal": "sums in each thread's registers",
     "08_parts": "sums in each thread's registers",
     "08_transposed": "fragments, to which all lanes of a warp belong",
-    "08_window": "sums in each thread's registers",
     "09_narrow": "a map of chunks",
     "09_repair": "a map of chunks",
 }

@@ -22,7 +22,7 @@ _LEFT, _TOP, _SIDE = 128, 52, 340
 _PANEL, _WIDE, _HEIGHT = 540, 380, 400
 
 
-class Tile(NamedTuple):
+class KeyTile(NamedTuple):
     """What a block did with a tile of keys.
 
     Attributes:
@@ -42,7 +42,7 @@ class Walk(NamedTuple):
     """A block: its first and last row of Q and O, and the tiles that it loaded, in order."""
 
     rows: tuple[int, int]
-    tiles: tuple[Tile, ...]
+    tiles: tuple[KeyTile, ...]
 
 
 class CausalRun(NamedTuple):
@@ -52,7 +52,7 @@ class CausalRun(NamedTuple):
     weights: np.ndarray
 
     def total(self, name: str) -> int:
-        """A field of `Tile`, summed over all tiles that were loaded."""
+        """A field of `KeyTile`, summed over all tiles that were loaded."""
         return sum(getattr(tile, name) for walk in self.walks for tile in walk.tiles)
 
     def seen(self, walk: Walk) -> np.ndarray:
@@ -102,7 +102,7 @@ def _walk(report, block: int, mask: int, size: int, n: int) -> Walk:
             if one.line == mask and one.name.startswith("selp"):
                 masked.add(turn)
     tiles = (
-        Tile((at * size, min(n, (at + 1) * size) - 1), moved[at], products[turn], turn in masked)
+        KeyTile((at * size, min(n, (at + 1) * size) - 1), moved[at], products[turn], turn in masked)
         for turn, at in enumerate(sorted(moved))
     )
     return Walk((min(rows), max(rows)), tuple(tiles))

@@ -1,10 +1,12 @@
-// Attention with a window, in one kernel, in fp32 and without tensor cores. Row i of Q sees
-// `window` keys, and the last of them is key i. A thread has a row of Q and of O in its registers,
-// and a block walks along K and V in tiles of B_C keys. Weights are powers of 2, which a GPU makes
-// faster. e^x is 2^(x log2(e)), so the factor log2(e) goes into the scores.
+// Causal attention for a chunk of a text, in one kernel, in fp32 and without tensor cores. A server
+// reads a long text chunk after chunk. K and V have rows for all n_k tokens so far, and Q and O for
+// the last n_q of them. A token sees `window` keys, and the last of them is its own. A thread has a
+// row of Q and of O in its registers, and a block walks along K and V in tiles of B_C keys. Weights
+// are powers of 2, which a GPU makes faster. e^x is 2^(x log2(e)), so the factor log2(e) goes into
+// the scores.
 //
 // Launch:
-//   flash_attention  grid ceil(n / 64), block 64
+//   flash_attention  grid ceil(n_q / 64), block 64
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 16  // [8, 16, 32, 64] d, the elements in a row
@@ -18,11 +20,11 @@ __device__ float minus_infinity() {
 }
 
 extern "C" __global__ void flash_attention(
-    const float* Q,  // [n, HEAD_DIM]
-    const float* K,  // [n, HEAD_DIM]
-    const float* V,  // [n, HEAD_DIM]
-    float* O,        // [n, HEAD_DIM]
-    int n, int window
+    const float* Q,  // [n_q, HEAD_DIM]
+    const float* K,  // [n_k, HEAD_DIM]
+    const float* V,  // [n_k, HEAD_DIM]
+    float* O,        // [n_q, HEAD_DIM]
+    int n_q, int n_k, int window
 ) {
     __shared__ float s_K[B_C][HEAD_DIM];
     __shared__ float s_V[B_C][HEAD_DIM];
@@ -37,19 +39,20 @@ extern "C" __global__ void flash_attention(
     float row_max = minus_infinity();
     #pragma unroll
     for (int c = 0; c < HEAD_DIM; c++) {
-        r_Q[c] = row < n ? Q[row * HEAD_DIM + c] : 0.0f;
+        r_Q[c] = row < n_q ? Q[row * HEAD_DIM + c] : 0.0f;
     }
     int begin = 0;
-    int end = n;
+    int end = n_k;
     // Gap 1: walk from the first to the last key that some row of this block sees, and no further.
-    begin = max(0, first - window + 1);  //!
-    end = min(n, first + 64);  //!
+    const int ahead = n_k - n_q;  //!
+    begin = max(0, ahead + first - window + 1);  //!
+    end = min(n_k, ahead + first + 64);  //!
     for (int key = begin; key < end; key += B_C) {
         for (int e = tid; e < B_C * HEAD_DIM; e += 64) {
             const int j = e / HEAD_DIM;
             const int c = e % HEAD_DIM;
-            s_K[j][c] = key + j < n ? K[(key + j) * HEAD_DIM + c] : 0.0f;
-            s_V[j][c] = key + j < n ? V[(key + j) * HEAD_DIM + c] : 0.0f;
+            s_K[j][c] = key + j < n_k ? K[(key + j) * HEAD_DIM + c] : 0.0f;
+            s_V[j][c] = key + j < n_k ? V[(key + j) * HEAD_DIM + c] : 0.0f;
         }
         __syncthreads();  // the tiles are whole before any thread reads what others copied
 
@@ -62,7 +65,8 @@ extern "C" __global__ void flash_attention(
             }
             score *= 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
             // Gap 2: a key that this row does not see must get no weight.
-            if (key + j > row || key + j <= row - window) score = minus_infinity();  //!
+            const int token = ahead + row;  //!
+            if (key + j > token || key + j <= token - window) score = minus_infinity();  //!
             s_S[j][tid] = score;
             new_max = fmaxf(new_max, score);
         }
@@ -85,7 +89,7 @@ extern "C" __global__ void flash_attention(
         }
         __syncthreads();  // all threads are done with the tiles before others replace them
     }
-    if (row < n) {
+    if (row < n_q) {
         #pragma unroll
         for (int c = 0; c < HEAD_DIM; c++) {
             O[row * HEAD_DIM + c] = r_O[c] / row_sum;
