@@ -13,7 +13,9 @@ from helpers.figures.warps.paced_story import BY_INSTRUCTIONS, PacedStory, pace_
 from helpers.kernels import load_kernel
 from helpers.kernels.source import KernelError
 from helpers.measure.facts import load_facts
-from helpers.problem.flash_overlap import FLASH_EAGER
+from helpers.measure.overlap_steps import OVERLAP, cycles_of_a_piece, load
+from helpers.problem.flash import FLASH_SWIZZLED
+from helpers.problem.flash_overlap import FLASH_EAGER, FLASH_REGISTERS
 
 SMALL = {"HEAD_DIM": 64, "B_R": 32, "B_C": 32, "WARPS": 2}
 # What happens to tile j, in order; "-" stands before a wait. K and V of the first tiles come ahead.
@@ -128,6 +130,25 @@ def test_by_the_model_waits_are_what_is_left_of_the_latency():
         plain = sum(one.kind != "mma" and not one.name.startswith("mov.") for one in rest)
         waits = course.waited - len(course.exposed)
         assert course.end == pytest.approx(6 * mma + plain + waits)
+
+
+def test_the_models_waits_are_about_those_of_the_gpu():
+    facts, recording = load_facts(), load(OVERLAP)
+    model, seen = {}, {}
+    for name in ("swizzled", "eager", "registers"):
+        rung = {"swizzled": FLASH_SWIZZLED, "eager": FLASH_EAGER, "registers": FLASH_REGISTERS}[
+            name
+        ]
+        paced = PacedStory(story_of(rung, 3, HEAD_DIM=128), pace_of(facts))
+        first = paced.there(next(c for c in paced.story.copies if c.tile.name == "V_0"))
+        later = [end - start for start, end in paced.exposed.values() if start > first]
+        model[name] = sum(later) / 2  # tiles
+        spent = cycles_of_a_piece(recording.profile(rung.name))
+        seen[name] = spent["long_scoreboard"]
+    # More than the latency of an idle GPU, for others use its L2 as well.
+    assert 0.8 * seen["swizzled"] < model["swizzled"] < seen["swizzled"]
+    assert model["eager"] == model["registers"] == 0
+    assert max(seen["eager"], seen["registers"]) < 0.2 * seen["swizzled"]
 
 
 def test_a_commit_that_is_missing_shows():

@@ -3,7 +3,8 @@
 The trace has an order and no times. By instructions, bars are as long as the warp issues some
 meanwhile. With a GPU's facts a model gives lengths in cycles, of one warp alone on its scheduler:
 each instruction takes one, an `mma` what it takes the tensor core at least, and a copy is there the
-latency of L2, or of DRAM, after its last `cp.async`.
+latency of L2, or of DRAM, after its last `cp.async`. It leaves out whatever else a warp waits for:
+shared memory, results of instructions, other warps. So it is short, and of the waits alone right.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def pace_of(facts: GpuFacts, level: str = "L2") -> Pace:
     latency = facts.latency[level]
     return Pace(
         "cycles", mma, latency,
-        f"Model, one warp alone on its scheduler: an instruction takes 1 cycle, an mma {mma:.0f}, "
-        f"a copy {latency:.0f} from {level} ({chip.name}).",
+        f"Model of one warp alone, with no other waits: a PTX instruction takes 1 cycle, an mma "
+        f"{mma:.0f}, a copy {latency:.0f} from {level} ({chip.name}).",
     )  # fmt: skip
 
 
