@@ -11,6 +11,7 @@ from ..limits import LANES
 from .chains import least_cycles
 from .issue import FP32, SPECIAL, TENSOR, least_issued
 
+WGMMA = "wgmma "  # in front of a kind of numbers that a warpgroup multiplies
 _OF_A_BLOCK = ("counted", "threads", "cycles")
 
 
@@ -41,7 +42,8 @@ class Work:
         issued_as: `SASS` or `PTX`, which they were found in.
         fp32: FFMA, FADD and FMUL.
         special: special functions.
-        tensor: floating-point operations of `mma`, by the kind of numbers.
+        tensor: floating-point operations of `mma`, by the kind of numbers; those of `wgmma` have
+            `WGMMA` in front of it.
         products: instructions of `mma`.
         shared_wavefronts: of shared memory, loads and stores.
         conflicts: of these, what bank conflicts add.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..limits import LANES
-from .demand import Work
+from .demand import WGMMA, Work
 from .gpus import Gpu
 from .least_table import least_table, notebook_html, unit_of
 from .occupancy import Occupancy
@@ -217,9 +217,11 @@ def _tensor(work: Work, gpu: Gpu) -> tuple[float, float, str]:
     """Clocks of a multiprocessor that its tensor cores need, 1, and what for."""
     clocks, kinds = 0.0, []
     for kind, flops in work.tensor.items():
-        if rate := gpu.tensor.get(kind):
+        numbers = kind.removeprefix(WGMMA)
+        by, rates = ("wgmma", gpu.wgmma) if numbers != kind else ("mma.sync", gpu.tensor)
+        if rate := rates.get(numbers):
             clocks += flops / rate
-            kinds.append(f"{_big(flops)} operations on {kind} by mma.sync, {rate:,.0f} a clock")
+            kinds.append(f"{_big(flops)} operations on {numbers} by {by}, {rate:,.0f} a clock")
     return clocks, 1, ", ".join(kinds)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..bounds.demand import Traffic, Work
+from ..bounds.demand import WGMMA, Traffic, Work
 from ..bounds.issue import FP32, SPECIAL, TENSOR
 from ..isa.instructions import operation
 from ..limits import SECTOR_BYTES
@@ -43,7 +43,8 @@ def work_of(report: Report) -> Work:
     for i, warps in executed(run):
         kind = kind_of(i)
         if kind == TENSOR:
-            tensor[_numbers(i)] += scale * warps * flops_of(i)
+            by = WGMMA if i.opcode == "wgmma" else ""
+            tensor[by + _numbers(i)] += scale * warps * flops_of(i)
         if kind:
             numbers[kind] += scale * warps
         numbers["instructions"] += scale * warps * issues(i)

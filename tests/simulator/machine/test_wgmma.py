@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from recorded.hopper import OPTIONS, Product, as_words
 
-from helpers import simulator
+from helpers import cp, simulator
 from helpers.simulator.errors import SimulatorError
 from helpers.simulator.isa.tensor import tensor_core_arithmetic, warpgroup_products
 from helpers.simulator.ptx.ptxas import SHARED_BASE
@@ -187,9 +187,27 @@ def test_flops_are_counted_and_lines_marked():
         product.code, "product", 3, 128, args, options=OPTIONS, shared_mem=image.size
     )
     assert report.counters["flops"] == 3 * 2 * 64 * 24 * 16
-    assert report.work.tensor == {"fp16": 3 * 2 * 64 * 24 * 16}
+    assert report.work.tensor == {"wgmma fp16": 3 * 2 * 64 * 24 * 16}
+    bounds = report.bounds("H200")
+    assert "by wgmma, 4,096 a clock" in str(bounds)
+    # three multiprocessors are busy, each with a block
+    assert bounds.by_resource["tensor cores"] == pytest.approx(2 * 64 * 24 * 16 / 4096 / 1.98e9)
     (line,) = (n for n, c in report.by_line.items() if c["flops"])
     assert "product of a warpgroup" in report.marks[line]
     assert report.machine_code().architecture == "sm_90a"
     # operands do not pass the units that load and store for threads
     assert report.by_line[line]["shared_load_wavefronts"] == 0
+
+
+def test_the_stand_in_takes_cupys_option():
+    product = Product(8, swizzle=0, registers=True)
+    a, b = factors(product)
+    image, da, db = product.shared(as_words(a, "f16"), as_words(b, "f16"))
+    kernel = cp.RawKernel(product.code, "product", options=("-arch=sm_90a",))
+    d = cp.zeros((128, 4), np.float32)
+    args = (cp.asarray(image), np.int32(image.size // 16), np.uint64(da), np.uint64(db),
+            cp.asarray(product.fragments_of_a(as_words(a, "f16"))), cp.zeros_like(d), d,
+            np.int32(1))  # fmt: skip
+    kernel((1,), (128,), args, shared_mem=image.size)
+    wanted = product.fragments_of_d((a @ b.T).astype(np.float32))
+    np.testing.assert_array_equal(cp.asnumpy(d), wanted)
