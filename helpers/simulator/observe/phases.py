@@ -17,7 +17,6 @@ from ..isa.tensor.matrix_descriptors import CHUNK
 from ..limits import LANES
 from ..machine.asynchronous.bulk_copies import Bytes
 from ..machine.asynchronous.tensor_copies import TensorBox
-from ..machine.memory import pointer_of
 from ..ptx.syntax import Instruction
 
 # How a word was written last. LANDED: by a copy that is there for who waited for its mbarrier.
@@ -283,12 +282,7 @@ class Phases:
     def _box_in_array(self, S, i: Instruction, who: int, box: TensorBox, write: bool) -> None:
         """The array's side of a copied box."""
         shadow, size, _ = self._shadow(box.region, 1)
-        tile, first = box.tile, pointer_of(box.tile) - pointer_of(box.region.data)
-        offsets = np.full(1, first)
-        for extent, stride in zip(tile.shape, tile.strides, strict=True):
-            offsets = (offsets[:, None] + np.arange(extent) * stride).reshape(-1)
-        offsets = offsets[:, None] + np.arange(0, tile.itemsize, size)
-        granules = np.unique(offsets // size)
+        granules = np.unique((box.addresses() - box.region.start) // size)
         if not granules.size:
             return
         a = self._thread(S, who, granules)

@@ -54,6 +54,8 @@ COUNTERS = (
     "local_load_bytes",
     "local_store_bytes",
     "stmatrix_instructions",
+    "bulk_load_bytes",
+    "bulk_store_bytes",
     "instructions",
     "thread_instructions",
     "flops",

@@ -71,6 +71,7 @@ class Tally:
     def __init__(self, trace_bytes: int = TRACE_BYTES):
         self.counts: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.trace: list[Access] = []
+        self.boxes: list[Access] = []  # sectors of copies by TMA, in a row, kept as the trace is
         self.arrived: list[Arrived] = []
         self.ran: list[Ran] = []
         self.trace_left, self.ran_left = trace_bytes, _RAN_BYTES
@@ -151,6 +152,17 @@ class Tally:
             counts["global_load_sectors"] += _total(S.layout, sectors)
             self._record(S, i, "load", "global", size, lanes, active)
         self._record(S, i, "copy", "shared", size, S.layout.lanes(target), S.active_lanes(mask))
+
+    def bulk(self, S, i: Instruction, kind: str, addresses: np.ndarray) -> None:
+        """A copy by TMA of the bytes at global addresses: of use for what DRAM has to move."""
+        self.counts[i.serial][f"bulk_{kind}_bytes"] += len(addresses)
+        sectors = np.unique(addresses // SECTOR) * SECTOR
+        access = Access(i, kind, "global", SECTOR, sectors[None], None, S.layout, S.order)
+        if self.footprint is not None:
+            self.footprint.add(access)
+        self.trace_left -= sectors.nbytes
+        if not self.trace_cut:
+            self.boxes.append(access)
 
     def matrix(self, S, i: Instruction, address, count: int, kind: str, mask) -> None:
         """ldmatrix and stmatrix."""

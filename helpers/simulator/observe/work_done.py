@@ -83,7 +83,7 @@ def _touched(run, blocks: int, counted: int) -> tuple[Traffic | None, float]:
         ), tally.footprint.wavefronts
     if not tally.trace_cut:
         found = Footprint(run.space)
-        for access in tally.trace:
+        for access in [*tally.trace, *tally.boxes]:
             found.add(access)
         return found.traffic(), found.wavefronts
     requests = sum(

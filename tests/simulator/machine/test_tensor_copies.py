@@ -76,6 +76,19 @@ def test_boxes_of_every_swizzle(shape, dtype, box, swizzle, corner):
     np.testing.assert_array_equal(out, stored)
 
 
+def test_what_dram_has_to_move_is_known():
+    array = np.zeros((40, 72), np.float32)
+    out = np.zeros_like(array)
+    args = (tensor_map(array, (16, 32), 128), tensor_map(out, (16, 32), 128),
+            np.zeros(2048, np.uint8), np.array([56, 4], np.int32), np.int32(2048))  # fmt: skip
+    report = simulator.launch(BOXES, "box2", 1, 32, args, shared_mem=2048)
+    # 16 rows of the 16 columns that are inside, which begin with a sector: 288 bytes are a row
+    assert report.counters["bulk_load_bytes"] == report.counters["bulk_store_bytes"] == 16 * 64
+    traffic = report.work.traffic
+    assert traffic.read == 16 * 2 * 32 + 32  # and the corner's coordinates
+    assert traffic.written == 16 * 2 * 32 + 2048
+
+
 def test_a_view_in_another_order():
     array = np.arange(2 * 17 * 3 * 64, dtype=np.uint16).reshape(2, 17, 3, 64)
     rows, _ = copied(array.transpose(0, 2, 1, 3), (1, 1, 16, 64), 128, (1, 2, 4, 0))

@@ -66,6 +66,11 @@ def _copy_step(i: Instruction):
             n = size[lane]
             source_bytes = _find(S, i, from_space, source[lane], n, number, False)
             target_bytes = _find(S, i, to_space, target[lane], n, number, True)
+            if S.counting:
+                for bytes_, kind in ((source_bytes, "load"), (target_bytes, "store")):
+                    if bytes_.region is not None:
+                        first = bytes_.region.start + bytes_.start
+                        S.tally.bulk(S, i, kind, np.arange(first, first + n))
             if S.sanitizer is not None:
                 word = objects[1][lane] if objects is not None else None
                 S.sanitizer.bulk(S, i, number, source_bytes, target_bytes, n, word)

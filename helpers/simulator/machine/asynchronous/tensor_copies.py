@@ -14,7 +14,7 @@ from ...isa.tensor.tensor_maps import ALIGNMENT, BYTES, TARGET_UNIT, TensorMap, 
 from ...ptx.syntax import Instruction, Mem, Vec, items_of
 from ..elements import active_mask, guard_getter
 from ..faults import everyone, fault, where_is
-from ..memory import UNSIGNED, Region
+from ..memory import UNSIGNED, Region, pointer_of
 from ..operands import address_getter, getter
 from .mbarrier_steps import Objects, arrive
 
@@ -36,6 +36,14 @@ class TensorBox(NamedTuple):
     tile: np.ndarray
     inside: tuple[slice, ...]
     places: np.ndarray
+
+    def addresses(self) -> np.ndarray:
+        """The global address of each byte of the array within the box."""
+        first = pointer_of(self.tile) - pointer_of(self.region.data) + self.region.start
+        at = np.full(1, first, np.int64)
+        for extent, stride in zip(self.tile.shape, self.tile.strides, strict=True):
+            at = (at[:, None] + np.arange(extent) * stride).reshape(-1)
+        return (at[:, None] + np.arange(self.map.itemsize)).reshape(-1)
 
 
 def tensor_step(i: Instruction):
@@ -72,6 +80,8 @@ def tensor_step(i: Instruction):
             corner = tuple(c[lane] for c in at)
             box = _find(S, i, maps[lane], corner, target[lane], number, not loads)
             sizes.append(box.map.box_bytes)
+            if S.counting:
+                S.tally.bulk(S, i, "load" if loads else "store", box.addresses())
             if S.sanitizer is not None:
                 word = objects[1][lane] if objects is not None else None
                 S.sanitizer.box(S, i, number, box, word)
