@@ -6,6 +6,7 @@ and right ones, or a change of the answer puts it right at every case.
 """
 
 import difflib
+import itertools
 import re
 import time
 from dataclasses import dataclass
@@ -30,9 +31,10 @@ from .variants import compiled
 _NUMBERS = 4  # that are wrong, from which on they tell one mistake from others
 _WORK = 20_000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 32, 160  # kernels that are tried, at least and at most
-_SECONDS = 1.5  # of the processor, after which no more are tried
+_SECONDS = 1.2  # of the processor, after which no more are tried
+_NEAREST = 32  # changes that are tried before all others
+_PLACE = 24  # words and signs, at most, that are told as the place of a mistake
 _AT_ONCE = 16  # that are compiled together
-_MOST_LINES = 4  # that are marked in place of right ones
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
 
 
@@ -72,19 +74,12 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
     said, lines, changed = found[0]
     if same_text:
         return Diagnosis(said, tuple(lines), True)
-    place = mended(exercise, text, seen, rules=False)
+    place = mended(exercise, text, seen)
     near = changed and 2 * distance(text, changed) <= distance(text, exercise.solution)
     if place and place.said and changed and not near and len(place.pieces) == 1:
         if not meet(place.pieces, pieces(changed, exercise.solution)):
             return place  # another mistake that gives the same
-    return Diagnosis(said, place.lines if place else tuple(_not_right(exercise, text, lines)))
-
-
-def _not_right(exercise: Exercise, text: str, lines: list[int]) -> list[int]:
-    """Lines without those that are as they should be; where all are, what else differs."""
-    differ = set(_new_lines(exercise.solution, text))
-    differ = {n for n in differ if _rows(text)[n - 1]}
-    return sorted(differ & set(lines)) or sorted(differ)[:_MOST_LINES] or lines
+    return Diagnosis(said, place.lines if place else ())
 
 
 def whole(text: str) -> str:
@@ -132,14 +127,15 @@ def _tells(exercise: Exercise, seen: Behaviour) -> bool:
     if seen.error or seen.right:
         return False
     numbers: set[float] = set()
+    right = 0
     for name, want in given(exercise, seen.case)[1].items():
         got = seen.arrays[name]
+        size = np.nan_to_num(np.abs(want), posinf=0)
         with np.errstate(invalid="ignore"):
-            far = np.abs(got - want) > ELEMENT * exercise.tolerance * np.nan_to_num(
-                np.abs(want), posinf=0
-            )
-        numbers |= set(got[far & np.isfinite(got) & ~poisoned(got)].tolist())
-    return len(numbers) >= _NUMBERS
+            near = (got == want) | (np.abs(got - want) <= ELEMENT * exercise.tolerance * size)
+        right += int(near.sum())
+        numbers |= set(got[~near & np.isfinite(got) & ~poisoned(got)].tolist())
+    return len(numbers) >= (1 if right > _NUMBERS else _NUMBERS)
 
 
 def _words(exercise: Exercise) -> list[str]:
@@ -168,18 +164,22 @@ def mended(
     about = {one.line: one for one in statements(text, range(1, text.count("\n") + 2), words)}
     kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
     runs = _runs(kernel)
-    alone, together, unnamed = [], [], []
+    alone, together = [], []
     rows = _rows(text)
-    for group in groups(pieces(text, exercise.solution)):
+    found = pieces(text, exercise.solution)
+    for group in groups(found):
         changed = put_in(text, group)
-        said = known.get(_plain(changed)) or of_group(group, about)
+        said = known.get(_plain(changed)) or of_group(group, about, len(found) - len(group))
         at = {_with_code(rows, p.line) for p in group}
         one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
-        (alone if said and " And: " not in said else together if said else unnamed).append(one)
+        size = sum(p.size for p in group)
+        if said or (
+            len(found) - len(group) <= 1 and size <= _PLACE
+        ):  # else it is written otherwise
+            (alone if said and " And: " not in said else together).append(one)
     small = [(change.text, Diagnosis(change.said, change.lines)) for change in ruled if rules]
-    first = runs // 3
     tried: dict[str, Diagnosis] = {}
-    for changed, told in (*alone, *small[:first], *together[:first], *small[first:]):
+    for changed, told in (*alone, *small):
         tried.setdefault(changed, told)
     left = list(tried)[:runs]
     begun = time.process_time()  # which other programs do not make longer
@@ -188,8 +188,9 @@ def mended(
             break
         if good := _good(exercise, left[start : start + _AT_ONCE], seen):
             return tried[good]
-    places = dict(unnamed[:_AT_ONCE])
-    return places.get(_good(exercise, list(places), seen))
+    together.sort(key=lambda one: not one[1].said)
+    last = dict(together[:_AT_ONCE])
+    return last.get(_good(exercise, list(last), seen))
 
 
 def _with_code(rows: list[str], line: int) -> int:
@@ -201,10 +202,13 @@ def _with_code(rows: list[str], line: int) -> int:
 
 def _of_rules(exercise: Exercise, text: str, lines, words) -> list[Change]:
     """Small changes of an answer, the likelier first."""
-    known = changes(text, lines, words)
-    known.sort(key=lambda change: distance(change.text, exercise.solution))
-    likely = repairs(text, lines, words)
-    return [*known[:24], *likely, *known[24:]]
+    few, many = changes(text, lines, words)
+    for some in (few, many):
+        some.sort(key=lambda change: distance(change.text, exercise.solution))
+    likely, later = repairs(text, lines, words)
+    later.sort(key=lambda change: distance(change.text, exercise.solution))
+    mixed = itertools.zip_longest(many, later)
+    return [*few[:_NEAREST], *likely, *few[_NEAREST:], *(c for two in mixed for c in two if c)]
 
 
 def _plain(text: str) -> str:

@@ -44,10 +44,8 @@ _ADVICE = re.compile(r"(; |(?<=has written): |(?<=under way): )(?:(?!; ).)*$", r
 _WAITS = re.compile(r"__sync(?:threads|warp)\w*|cp_async_wait\b|wait_(?:group|all)|\bbarrier\b")
 _BARRIERS_FROM = 3  # the chapter that has them first
 _NO_BARRIER = re.compile(r" with no barrier between(?:, which lanes of one warp need as well)?")
-_TWO_OF_ONE = (
-    " Nothing says which of the two comes first. Each element of the result should be one thread's "
-    "alone: which elements does a thread take?"
-)
+_NO_ORDER = " Nothing says which of the two comes first."
+_TWO_OF_ONE = f"{_NO_ORDER} Each element of the result should be one thread's alone."
 _ADDS = (
     "The marked line adds to what the array held before, which may be anything: store the result "
     "with =."
@@ -199,7 +197,8 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
 def _told(exercise: Exercise, finding: Finding) -> str:
     """A finding; without its mend where the mend is what the exercise asks for, or another one."""
     if _not_by_waiting(exercise, finding):
-        return _bare(exercise, finding) + _TWO_OF_ONE
+        shared = _over_output(exercise, finding)
+        return _bare(exercise, finding) + (_TWO_OF_ONE if shared else _NO_ORDER)
     return without_advice(finding) if _asks_for_waits(exercise) else str(finding)
 
 

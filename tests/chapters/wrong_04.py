@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 (_PAIR, "if (other > m) {"),
             ),
             "right",
-            ("a step too many: `m = fmaxf(m, other);`", "leaves out a case"),
+            ("its own place",),
         ),
         Wrong(
             "under an if",

@@ -132,7 +132,7 @@ def test_nonsense_is_told_in_a_sentence(what):
     assert not verdict.passed and verdict.failed.name == step, verdict
     assert words in f"{verdict.failed.message} {verdict.todo}", verdict
     assert len(verdict.failed.message) > 15 and "Traceback" not in repr(verdict)
-    assert verdict.failed.message[-1] in ".!?"
+    assert verdict.failed.message[-1] in ".!"
     for line in repr(verdict).split("\n"):
         assert len(line) <= 120
     html = verdict._repr_html_()

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ...simulator.compile.source_text import line_of
-from .flow_rules import FLOW_RULES
-from .index_rules import INDEX_RULES, PAIRS, exchanged
+from .flow_rules import FLOW_NAMES, FLOW_RULES
+from .index_rules import INDEX_NAMES, INDEX_RULES, PAIRS, exchanged
 from .statements import Replaced, Statement, statements
 
 
@@ -26,6 +26,8 @@ class Change:
     lines: tuple[int, ...]
 
 
+_FEW = (*INDEX_RULES, *FLOW_RULES)
+_MANY = (*INDEX_NAMES, *FLOW_NAMES)
 _OFF_BY_ONE = "The comparisons are off by one: they decide wrongly where both sides are equal."
 _NO_TRANS = "Whether a matrix is transposed is wrong in each call of ldmatrix."
 # What may be wrong in every comparison at once: what is replaced, by what, and what is said.
@@ -39,23 +41,27 @@ _ALL = (
 )
 
 
-def changes(text: str, lines: Collection[int], words: Collection[str]) -> list[Change]:
-    """All small changes of some lines of a text.
+def changes(
+    text: str, lines: Collection[int], words: Collection[str]
+) -> tuple[list[Change], list[Change]]:
+    """Small changes of some lines of a text: a few of each; and one name for another, many.
 
     Args:
         text: a kernel's source.
         lines: numbers of the lines that may be changed.
         words: names of sizes, such as `N` and `d`.
     """
-    made: dict[str, Change] = {}
     found = list(statements(text, lines, words))
-    for one in found:
-        for rule in (*INDEX_RULES, *FLOW_RULES):
-            for pieces, said in rule(one):
-                _keep(made, text, pieces, said)
+    few: dict[str, Change] = {}
+    many: dict[str, Change] = {}
+    for made, rules in ((few, _FEW), (many, _MANY)):
+        for one in found:
+            for rule in rules:
+                for pieces, said in rule(one):
+                    _keep(made, text, pieces, said)
     for pieces, said in (pair for group in _groups(found) for pair in _everywhere(group)):
-        _keep(made, text, pieces, said)
-    return list(made.values())
+        _keep(few, text, pieces, said)
+    return list(few.values()), [many[text] for text in many if text not in few]
 
 
 def _keep(made: dict[str, Change], text: str, found: list[Replaced], said: str) -> None:

@@ -3,6 +3,7 @@
 Each is told by what is wrong before it: bounds, levels, factors, signs.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ _SIDE = re.compile(r"[\w.+\-*/% \[\]]+")
 _LOOP = re.compile(
     r"\bfor\s*\(\s*(?:unsigned |const )*(?:int |unsigned |auto )?\s*"
     r"(?P<name>\w+)\s*=\s*(?P<first>[^;]+);"
-    r"\s*(?P=name)\s*(?P<compare><=|>=|<|>|!=)\s*(?P<bound>[^;]+);(?P<step>[^;{]*?)\)(?=\s|$|\{)"
+    r"\s*(?P<again>(?P=name))\s*(?P<compare><=|>=|<|>|!=)\s*(?P<bound>[^;]+);(?P<step>[^;{]*?)\)(?=\s|$|\{)"
 )
 _WIDER = {"<": "<=", ">=": ">", "<=": "<", ">": ">="}
 
@@ -91,6 +92,18 @@ def _loops(one: Statement) -> Iterator[Found]:
         yield piece("first", f"{first} - 1"), begin
     yield piece("first", f"{first} + 1"), early
     yield from _ends(one, found, piece)
+
+
+def _loop_words(one: Statement) -> Iterator[Found]:
+    """Another name where a loop starts or ends, or for its step."""
+    found = _LOOP.search(one.code)
+    if not found or re.search(r"/=|>>=|\*=|<<=", found["step"]):
+        return
+
+    def piece(group: str, new: str) -> list[Replaced]:
+        return [(one.start + found.start(group), one.start + found.end(group), new)]
+
+    name, first, bound = found["name"], found["first"].strip(), found["bound"].strip()
     said = f"The loop over {name} does not start where it should."
     for word in (*one.scope, "0"):
         if word not in (first, name):
@@ -100,6 +113,17 @@ def _loops(one: Statement) -> Iterator[Found]:
     steps = [f" {name} += {word}" for word in one.scope if word != name] + [f" {name}++"]
     for new in steps if re.fullmatch(r"\w+\+\+|\+\+\w+|\w+ \+= [\w.]+", step) else ():
         yield piece("step", new), said
+    said = f"The loop over {name} does not end where it should."
+    for word in one.scope:
+        if word not in (bound, name):
+            yield piece("bound", word), said
+    sizes = [word for word in one.words if word.isupper()]
+    for a, b in itertools.permutations(sizes, 2):
+        yield piece("bound", f"{a} / {b}"), said
+    compared = f"The loop over {name} compares {name} with {bound}, and {name} is not the index."
+    for index in dict.fromkeys(re.findall(r"\w\[([^\[\]]+)\]", one.whole)):
+        if re.search(rf"\b{name}\b", index) and index.strip() != name:
+            yield piece("again", index), compared
 
 
 def _ends(one: Statement, found: re.Match, piece) -> Iterator[Found]:
@@ -117,10 +141,6 @@ def _ends(one: Statement, found: re.Match, piece) -> Iterator[Found]:
         yield piece("bound", "+".join(parts[:n] + parts[n + 1 :]).strip()), far
     for factor in re.finditer(r"\b\d+ \* (?=\w)", bound):
         yield piece("bound", bound[: factor.start()] + bound[factor.end() :]), far
-    said = f"The loop over {name} does not end where it should."
-    for word in one.scope:
-        if word not in (bound, name):
-            yield piece("bound", word), said
 
 
 def _tree(found: re.Match, piece) -> Iterator[Found]:
@@ -236,5 +256,6 @@ def _words(one: Statement) -> Iterator[Found]:
 
 
 FLOW_RULES = (
-    _joined, _only_if, _comparisons, _loops, _operators, _words, _factors, _signs, _numbers,
+    _joined, _only_if, _comparisons, _loops, _operators, _words, _factors, _signs,
 )  # fmt: skip
+FLOW_NAMES = (_loop_words, _numbers)

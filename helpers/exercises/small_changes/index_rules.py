@@ -198,7 +198,5 @@ def _members(one: Statement) -> Iterator[Found]:
                 yield [(one.start + a, one.start + b, str(n)) for (a, b), n in pairs], said
 
 
-INDEX_RULES = (
-    _two_indices, _flat_index, _names, _registers, _terms, _other_arrays, _other_index,
-    _other_names, _one_further, _members,
-)  # fmt: skip
+INDEX_RULES = (_two_indices, _flat_index, _names, _registers, _terms)
+INDEX_NAMES = (_other_names, _other_index, _one_further, _other_arrays, _members)

@@ -15,16 +15,46 @@ _WIDER = {("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")}
 _LEAVES = re.compile(r"\b(?:return|break|continue)\b")
 _NUMBER = re.compile(r"\d[\w.]*")
 _TYPES = ("int", "unsigned", "size_t")
+_WIDE = 40  # characters of an expression that is told as one
+_SLIP = 4  # words and signs of a piece, to which it may be a slip of the pen beside another
 _LONG = 6  # words and signs of a piece, from which on it is a line that is wrong as a whole
 BARRIER = "A barrier is missing: threads go on before others are done with what they share."
 
 
-def of_group(group: Sequence[Piece], lines: dict[int, Statement]) -> str:
-    """What is wrong in some pieces together; empty if no sentence says it."""
+def of_group(group: Sequence[Piece], lines: dict[int, Statement], others: int) -> str:
+    """What is wrong in some pieces together; empty if no sentence says it.
+
+    Args:
+        group: the pieces.
+        lines: the lines of the answer by their numbers.
+        others: how many pieces there are beside; with more than one or two, an answer is written
+            otherwise, and what two pieces of a solution say of it is not its own mistake.
+    """
     if said := _exchanged(group, lines) or _moved(group):
         return said
+    if others > 1 and any(p.old and p.new and p.size > _SLIP for p in group):
+        return ""
     said = [of_piece(p, lines.get(p.line)) for p in group]
-    return " And: ".join(dict.fromkeys(said)) if all(said) and len(set(said)) <= 2 else ""
+    both = list(dict.fromkeys(said))
+    if len(both) > 1 and others <= 1 and (whole := _joined(group, lines)):
+        return whole
+    arrays = any("another array" in one for one in both)
+    one_line = len({p.line for p in group}) == 1
+    if len(both) > 1 and (others > 1 or arrays or one_line or any(p.size > _SLIP for p in group)):
+        return _unset(group)
+    return " And: ".join(both) if all(said) and len(both) <= 2 else _unset(group)
+
+
+def _unset(group: Sequence[Piece]) -> str:
+    """An array that is set in the pieces of the solution alone."""
+    old = _set_in([w for p in group for w in p.old])
+    new = _set_in([w for p in group for w in p.new])
+    return f"A step is missing: a line that sets {min(new)}." if len(new) == 1 and not old else ""
+
+
+def _set_in(words: Sequence[str]) -> set[str]:
+    code = " ".join(words)
+    return {m[1] for m in re.finditer(r"\b([A-Za-z_]\w*)(?: \[[^=;{}]*\])? [+*-]?= ", code)}
 
 
 def of_piece(p: Piece, one: Statement | None) -> str:
@@ -36,6 +66,8 @@ def of_piece(p: Piece, one: Statement | None) -> str:
         return _too_many(p, where)
     if len(p.old) == len(p.new) == 1:
         return _replaced(p, p.old[0], p.new[0], one, where)
+    if said := _part_of_block(p, one, where):
+        return said
     both = list(p.old), list(p.new)
     for few, many, missing in ((*both, True), (*both[::-1], False)):
         if len(many) - len(few) <= 3 and (said := _grown(few, many, missing, where)):
@@ -49,6 +81,24 @@ def of_piece(p: Piece, one: Statement | None) -> str:
         return f"{what} is not what {where} should ask for." if "cond" in where else (
             f"{what} is wrong in {where}.")  # fmt: skip
     return f"{what} is not what belongs in {where}."
+
+
+def _part_of_block(p: Piece, one: Statement | None, where: str) -> str:
+    """A step that a block of several has in one of two texts, and not in the other."""
+    old, new = ([w for w in words if w not in "{}"] for words in (p.old, p.new))
+    for few, many, say in ((old, new, _missing), (new, old, _too_many)):
+        more = len(many) - len(few)
+        if few and more > 0 and few[-1] == ";":
+            for extra in (
+                many[:more] * (many[more:] == few),
+                many[len(few) :] * (many[: len(few)] == few),
+            ):
+                piece = dataclasses.replace(p, old=(), new=())
+                if extra and say is _missing:
+                    return _missing(dataclasses.replace(piece, new=tuple(extra)), one, where)
+                if extra:
+                    return _too_many(dataclasses.replace(piece, old=tuple(extra)), where)
+    return ""
 
 
 def _grown(few: list[str], many: list[str], missing: bool, where: str) -> str:
@@ -220,7 +270,8 @@ def _replaced(p: Piece, old: str, new: str, one: Statement | None, where: str) -
     if not re.match(r"[\w.]+$", old) or not re.match(r"[\w.]+$", new):
         return f"`{old}` does not belong in {where}."
     if one and re.match(r"\s*\(|\s*<\w+>\(", one.code[p.end - one.start :]) and old.isidentifier():
-        return f"`{old}` is not the function that belongs in {where}."
+        where = "here" if where.endswith(f"call of {old}") else f"in {where}"
+        return f"`{old}` is not the function that belongs {where}."
     if _NUMBER.fullmatch(old):
         return f"{old} is not the right number in {where}." if _NUMBER.fullmatch(new) else (
             f"{old} stands in {where}, and another number belongs there.")  # fmt: skip
@@ -242,6 +293,21 @@ def _exchanged(group: Sequence[Piece], lines: dict[int, Statement]) -> str:
     if len({p.line for p in group}) > 1:
         where = "the marked lines"
     return f"`{_text(a)}` and `{_text(c)}` are exchanged in {where}."
+
+
+def _joined(group: Sequence[Piece], lines: dict[int, Statement]) -> str:
+    """Pieces of one expression, told as one."""
+    one = lines.get(group[0].line)
+    if one is None or len({p.line for p in group}) > 1:
+        return ""
+    first, last = min(p.start for p in group), max(p.end for p in group)
+    old = one.code[first - one.start : last - one.start]
+    if not old or re.search(r"[;{}?]|&&|\|\|", old) or len(old) > _WIDE or first < one.start:
+        return ""
+    if old.count("(") != old.count(")") or old.count("[") != old.count("]"):
+        return ""
+    where = _where(dataclasses.replace(group[0], start=first, end=last, old=("x",)), one)
+    return f"`{old.strip()}` is not what belongs in {where}."
 
 
 def _moved(group: Sequence[Piece]) -> str:

@@ -26,8 +26,10 @@ _KEEPS = "Where the condition does not hold, nothing is stored: there {} holds w
 _PLAIN = re.compile(r"(?!(?:for|if|while|else|return|break|continue|__sync\w*)\b)[^{}?]*;$")
 
 
-def repairs(text: str, lines: Collection[int], words: Collection[str]) -> list[Change]:
-    """Changes of some lines of an answer; the likelier first.
+def repairs(
+    text: str, lines: Collection[int], words: Collection[str]
+) -> tuple[list[Change], list[Change]]:
+    """Changes of some lines of an answer: likely ones, and others.
 
     Args:
         text: the answer.
@@ -36,24 +38,25 @@ def repairs(text: str, lines: Collection[int], words: Collection[str]) -> list[C
     """
     words = [*words, *(w for w in _MACRO.findall(text) if w not in words)]
     found = list(statements(text, lines, words))
-    made: dict[str, Change] = {}
+    likely: dict[str, Change] = {}
+    later: dict[str, Change] = {}
 
-    def keep(pieces: list[Replaced], said: str, line: int) -> None:
+    def keep(made: dict[str, Change], pieces: list[Replaced], said: str, line: int) -> None:
         changed = text
         for start, end, new in sorted(pieces, reverse=True):
             changed = f"{changed[:start]}{new}{changed[end:]}"
         if changed != text:
             made.setdefault(changed, Change(changed, said, (line,)))
 
-    for rules in (_RULES, _LATER):
+    for made, rules in ((likely, _RULES), (later, _LATER)):
         for rule in rules:
             for one in found:
                 for pieces, said in rule(one):
-                    keep(pieces, said, one.line)
-        for several in _SEVERAL if found else ():
-            for pieces, said, line in several(found):
-                keep(pieces, said, line)
-    return list(made.values())
+                    keep(made, pieces, said, one.line)
+    for several in _SEVERAL if found else ():
+        for pieces, said, line in several(found):
+            keep(likely, pieces, said, line)
+    return list(likely.values()), list(later.values())
 
 
 def _equal(one: Statement) -> Iterator[Found]:
@@ -162,25 +165,29 @@ def _guards(one: Statement) -> Iterator[Found]:
 
 
 def _index_terms(one: Statement) -> Iterator[Found]:
+    """A term or a factor that is missing where an index or an address is computed."""
+    for a, b, where in _sums(one):
+        index = one.code[a:b]
+        if "?" in index or index.isdigit():
+            continue
+        end = one.start + b
+        for word in one.scope:
+            if not re.search(rf"\b{word}\b", index):
+                said = f"{where[0].upper()}{where[1:]} does not depend on {word}, and it should."
+                yield [(end, end, f" + {word}")], said
+        for word in one.words:
+            yield [(end, end, f" - {word}")], f"A term is missing in {where}."
+            for m in re.finditer(r"\b\w+ \* \w+\b", index):
+                at = one.start + a + m.end()
+                yield [(at, at, f" * {word}")], f"A factor is missing in {where}."
+
+
+def _sums(one: Statement) -> Iterator[tuple[int, int, str]]:
     for access in one.accesses:
         for a, b in access.indices:
-            index = one.code[a:b]
-            if "?" in index or index.isdigit():
-                continue
-            end = one.start + b
-            for word in one.scope:
-                said = f"The index of {access.name} does not depend on {word}, and it should."
-                if not re.search(rf"\b{word}\b", index):
-                    yield [(end, end, f" + {word}")], said
-            said = f"A term is missing in the index of {access.name}."
-            for word in one.words:
-                yield [(end, end, f" - {word}")], said
-                for m in re.finditer(r"\b\w+ \* \w+\b", index):
-                    at = one.start + a + m.end()
-                    yield (
-                        [(at, at, f" * {word}")],
-                        f"A factor is missing in the index of {access.name}.",
-                    )
+            yield a, b, f"the index of {access.name}"
+    if m := re.match(r"(?:const )?(?:int|unsigned|size_t|\w+\*) \w+ = ([^;]*);", one.code):
+        yield m.start(1), m.end(1), one.what()
 
 
 def _types(one: Statement) -> Iterator[Found]:
@@ -189,6 +196,52 @@ def _types(one: Statement) -> Iterator[Found]:
         at = one.start + m.start(1), one.start + m.end(1)
         said = f"{one.target} is an integer, which cuts off what stands behind the point."
         yield [(*at, "float")], said
+
+
+def _asks(one: Statement) -> Iterator[Found]:
+    """A guard that asks about something else."""
+    m = re.match(r"if \((.*)\) (?:return|break|continue);$", one.code)
+    for name in one.scope if m else ():
+        for size in one.words:
+            if name != size:
+                piece = (one.start + m.start(1), one.start + m.end(1), f"{name} >= {size}")
+                yield [piece], f"`{m[1]}` is not what decides whether there is something to do."
+
+
+def _rounded(one: Statement) -> Iterator[Found]:
+    """A number of turns that is rounded down, in a kernel with a guard or one that gets it."""
+    m = re.match(r"(?:const )?(?:int|unsigned) \w+ = ([\w.]+) / (\(.*\)|[\w.]+);", one.code)
+    if not m:
+        return
+    said = f"The division is rounded down: what is left over of {m[1]} at the end is nobody's."
+    at = one.start + m.start(1), one.start + m.end(1)
+    up = (*at, f"({m[1]} + {m[2]} - 1)")
+    yield [up], said
+    for store in re.finditer(r"(?<=[;{}\n])[ \t]*(\w+)\[([^\[\]]+)\] = [^;\n]*;", one.whole):
+        begin = store.start() + len(store[0]) - len(store[0].lstrip())
+        if begin > one.end:
+            yield [up, (begin, begin, f"if ({store[2]} < {m[1]}) ")], said
+
+
+def _kept_out(one: Statement) -> Iterator[Found]:
+    """A condition around a block that all threads are needed in."""
+    if m := re.match(r"(if \(.*\)) ?\{$", one.code):
+        said = f"`{m[1]}` keeps threads out that are needed there."
+        yield [(one.start, one.start + len(m[1]), "")], said
+
+
+def _own_place(one: Statement) -> Iterator[Found]:
+    """The row or column of the thread itself, where another element is meant."""
+    if not one.accesses:
+        return
+    for m in re.finditer(r"\bint (\w+) = [^;\n]*\+ (\w+|threadIdx\.\w);", one.whole):
+        hits = [h for h in re.finditer(rf"(?<![\w.]){m[1]}(?![\w.])", one.code)]
+        for name in one.scope if hits and one.target != m[1] else ():
+            if name not in (m[1], m[2]) and name not in one.words:
+                new = f"({m[1]} - {m[2]} + {name})"
+                pieces = [(one.start + h.start(), one.start + h.end(), new) for h in hits]
+                said = f"{m[1]} is where the thread itself stands, and the element is another one."
+                yield pieces, said
 
 
 def _too_many(one: Statement) -> Iterator[Found]:
@@ -251,7 +304,7 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
-    _equal, _leaving, _types, _steps, _built_in,
+    _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _asks, _own_place,
 )  # fmt: skip
 _SEVERAL = (_keeps, _numbers, _order)
 _LATER = (_ends, _guards, _index_terms, _too_many)

@@ -20,8 +20,9 @@ _DECLARED = re.compile(
     r"\b(?:int|unsigned|float[24]?|half2?|bool|size_t|auto|double)\b[\s*&]*([A-Za-z_]\w*)"
     r"(?=\s*[=;,\[)])"
 )
-_PREPROCESSOR = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_NOTHING = {"const", "(size_t)", "{", "}", "unsigned", "()", ""}  # what changes no result
+_LEFT_OUT = re.compile(r"^[ \t]*#.*$|\((?:size_t|long long)\)", re.MULTILINE)
+_NOTHING = {"const", "{", "}", "unsigned", "()", ""}  # what changes no result
+_LARGE = 48  # words and signs of a piece, at most, so that brackets are closed in it
 _MOST = 14  # pieces; with more, an answer is written otherwise
 _TOGETHER = 6  # pieces that are tried two by two
 
@@ -113,8 +114,8 @@ def put_in(text: str, group: tuple[Piece, ...]) -> str:
 
 
 def _code(text: str) -> str:
-    """A text without comments and lines of the preprocessor, as long as before."""
-    return _PREPROCESSOR.sub(lambda m: " " * len(m[0]), mask(text))
+    """A text without comments, directives and casts of indices, as long as before."""
+    return _LEFT_OUT.sub(lambda m: " " * len(m[0]), mask(text))
 
 
 def _tokens(code: str) -> list[Token]:
@@ -154,13 +155,18 @@ def _balanced(steps: list, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[t
     left = list(steps)
     while left:
         tag, i, j, k, m = left.pop(0)
-        while tag != "equal" and left and not (_closed(a[i:j]) and _closed(b[k:m])):
-            _, _, j, _, m = left.pop(0)
+        ends, n = (j, m), 0
+        while tag != "equal" and n < len(left) and not (_closed(a[i:j]) and _closed(b[k:m])):
+            _, _, j, _, m = left[n]
+            n += 1
+        if j - i + m - k > _LARGE or not (_closed(a[i:j]) and _closed(b[k:m])):
+            (j, m), n = ends, 0
+        left = left[n:]
         yield tag, i, j, k, m
 
 
 def _closed(words: tuple[str, ...]) -> bool:
-    return all(words.count(x) == words.count(y) for x, y in ("()", "[]"))
+    return all(words.count(x) == words.count(y) for x, y in ("()", "[]", "{}"))
 
 
 def _renamed(solution: str, text: str) -> str:
