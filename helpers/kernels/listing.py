@@ -157,7 +157,7 @@ def listing(
     numbers = range(first, last + 1)
     columns = _columns(report, columns, numbers)
     machine = code_by_line(machine_code, kinds)
-    texts, marked_up = source.split("\n"), _highlight(source)
+    texts, marked_up = source.split("\n"), highlighted(source)
     lines = tuple(
         Line(
             number,
@@ -225,7 +225,7 @@ def _heading(column: str) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _highlight(source: str) -> tuple[str, ...]:
+def highlighted(source: str) -> tuple[str, ...]:
     """Return every line of `source` as HTML; without Pygments it is plain."""
     try:
         # late: Pygments is an optional package, and start-up time

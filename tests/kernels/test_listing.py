@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.kernels import KernelError, load_kernel
-from helpers.kernels.listing import _highlight, listing
+from helpers.kernels.listing import highlighted, listing
 
 FILE = """\
 // A header.
@@ -105,7 +105,7 @@ def test_the_html_holds_the_source_and_nothing_of_it_is_markup(kernel):
 
 
 def test_tokens_are_coloured_also_over_several_lines(kernel):
-    lines = _highlight(FILE)
+    lines = highlighted(FILE)
     assert '<span class="k">__global__</span>' in lines[5]
     assert '<span class="c">/* over</span>' in lines[6]
     assert '<span class="c">    lines */</span>' in lines[7]
@@ -118,7 +118,7 @@ def test_without_pygments_the_text_is_plain(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "helpers.show.highlighting", raising=False)
     text = "int a = b < c;  // plain"
-    assert _highlight(text) == ("int a = b &lt; c;  // plain",)
+    assert highlighted(text) == ("int a = b &lt; c;  // plain",)
 
 
 def test_marks_by_number_and_by_text(kernel):
