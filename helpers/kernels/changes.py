@@ -66,28 +66,28 @@ class Changes(Shows):
 
 
 def changes(
-    before: Kernel, after: Kernel, within: str, *, since: str = "", around: int = 1
+    before: Kernel, after: Kernel, within: str, *, since: str = "", until: str = "", around: int = 1
 ) -> Changes:
     """What `after` changed of a function of `before`, or the whole function where it is new.
 
     Args:
         before, after: kernels whose files stand beside each other.
         within: the function's name.
-        since: a text of the line from which on to compare, in either file that has it.
+        since, until: texts of the first and the last line to compare, in a file that has them.
         around: how many unchanged lines to show around a change.
 
     Raises:
         KernelError: `after` has no function of that name.
     """
-    new = _function(after.source, within, since)
+    new = _function(after.source, within, since, until)
     if new is None:
         raise KernelError(f"{after.file.name} has no function {within!r}.")
-    old = _function(before.source, within, since)
+    old = _function(before.source, within, since, until)
     lines = tuple(_compared(before, after, old or range(0), new, around))
     return Changes(f"{before.file.name} → {after.file.name} · {within}", lines)
 
 
-def _function(source: str, name: str, since: str) -> range | None:
+def _function(source: str, name: str, since: str, until: str) -> range | None:
     """The lines of a function, as indices from 0 on, without the comment above it."""
     lines = source.split("\n")
     for first, line in enumerate(lines):
@@ -97,6 +97,8 @@ def _function(source: str, name: str, since: str) -> range | None:
         start = first - 1 if first and lines[first - 1].startswith("template") else first
         if since:
             start = next((n for n in range(first, end) if since in lines[n]), start)
+        if until:
+            end = next((n + 1 for n in range(start, end) if until in lines[n]), end)
         return range(start, end)
     return None
 

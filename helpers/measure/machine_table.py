@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from ..kernels import Kernel, KernelError
 from ..simulator import MachineCode
 from ..simulator.compile.machine_code import lacking
-from ..simulator.compile.sass import KINDS
+from ..simulator.compile.sass import KINDS, MachineInstruction
 from .tables import Table
 
 _FACTS = {
@@ -24,6 +24,7 @@ def machine_table(
     columns: Sequence[str],
     line: str | None = None,
     architecture: str = "sm_90",
+    loop: bool = False,
 ) -> Table:
     """A row for each kernel, from its machine code for a GPU that need not be here.
 
@@ -34,6 +35,7 @@ def machine_table(
             or, with all that is like it, `LDSM*`.
         line: instructions are counted in lines that hold this text alone.
         architecture: the GPU's.
+        loop: whether instructions are counted in the longest loop alone.
 
     Returns:
         The table; on a machine that cannot make machine code, a sentence in its place.
@@ -47,15 +49,29 @@ def machine_table(
     rows = []
     for name, kernel in kernels.items():
         code = kernel.machine_code(architecture) if isinstance(kernel, Kernel) else kernel
-        rows.append((name, *(_value(code, kernel, column, line) for column in columns)))
+        rows.append((name, *(_value(code, kernel, column, line, loop) for column in columns)))
     headings = [column.removesuffix("*") for column in columns]
-    return Table(["", *headings], rows, f"Machine code for {architecture}.")
+    counted = "; instructions of the longest loop" if loop else ""
+    return Table(["", *headings], rows, f"Machine code for {architecture}{counted}.")
 
 
-def _value(code: MachineCode, kernel: Kernel | MachineCode, column: str, line: str | None) -> int:
+def longest_loop(code: MachineCode) -> tuple[MachineInstruction, ...]:
+    """The instructions from a label to the last jump back to it, of the loop that has most."""
+    labels = {one.label: n for n, one in enumerate(code.instructions) if one.label}
+    longest = range(0)
+    for n, one in enumerate(code.instructions):
+        first = labels.get(one.text.rpartition(" ")[2].strip("`()"), n + 1)
+        if one.opcode.startswith("BRA") and len(found := range(first, n + 1)) > len(longest):
+            longest = found
+    return tuple(code.instructions[n] for n in longest)
+
+
+def _value(
+    code: MachineCode, kernel: Kernel | MachineCode, column: str, line: str | None, loop: bool
+) -> int:
     if column in _FACTS:
         return getattr(code, _FACTS[column])
-    found = code.instructions
+    found = longest_loop(code) if loop else code.instructions
     if line is not None:
         if not isinstance(kernel, Kernel):
             raise KernelError("Lines are looked up by their text in kernels, not in their code.")

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from .charts import Markup, chart, hue
 from .flash_times import LARGE, REFERENCE, RIVALS
 from .profile import stalls
@@ -33,7 +35,6 @@ ISSUED = "selected"  # what Nsight Compute calls a warp that issues
 _SUM = "smsp__inst_executed.sum"
 _BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 _ROWS, _KEYS = 16, 64  # of a piece of work
-_LEAST = 100  # cycles of a piece; reasons that are below it in all kernels are put together
 # Those that the steps are about; a chart puts the rest together.
 _CHARTED = ("wait", "math_pipe_throttle", "short_scoreboard", "long_scoreboard", "barrier")
 
@@ -56,36 +57,38 @@ def instructions_of_a_piece(profile: RecordedProfile) -> float:
     return executed / (b * h * (n / _ROWS) * (n / _KEYS))
 
 
-def step_table(*rungs: str) -> Table:
+def step_table(*rungs: str, reasons: int = 4) -> Table:
     """Recorded rates, instructions and waits of kernels beside each other.
 
     Args:
         rungs: names of rungs of chapters 09 and 10, or of recorded variants of them.
+        reasons: how many reasons to wait to show, those that changed most.
 
     Raises:
         FileNotFoundError: nothing was recorded.
         KeyError: there is no profile of that name.
     """
     recording = _overlap()
-    profiles = {name: _profile(recording, name) for name in rungs}
-    rates = recording.times()
-    used = recording.tables["attention"].resources
-    spent = {name: cycles_of_a_piece(profile) for name, profile in profiles.items()}
-    taken = [used[_short(name)][LARGE] for name in rungs]
-    rows: list[tuple[str, ...]] = [
-        ("TFLOPS", *(f"{rates[_short(name)][LARGE]:.0f}" for name in rungs)),
-        ("tensor cores busy", *(f"{p.metrics[_BUSY]:.1f} %" for p in profiles.values())),
+    profiles = [_profile(recording, name) for name in rungs]
+    table = recording.tables["attention"]
+    taken = [table.resources[_short(name)][LARGE] for name in rungs]
+    spent = [cycles_of_a_piece(profile) for profile in profiles]
+    shared = [one["shared_bytes"] // 1024 for one in taken]
+    rows = [
+        ("TFLOPS", *(f"{table.times[_short(name)][LARGE]:.0f}" for name in rungs)),
+        ("tensor cores busy", *(f"{one.metrics[_BUSY]:.1f} %" for one in profiles)),
         ("registers of a thread", *(f"{one['registers']}" for one in taken)),
-        ("shared memory of a block", *(f"{one['shared_bytes'] // 1024} KiB" for one in taken)),
-        ("instructions for a piece", *(f"{one[ISSUED]:.0f}" for one in spent.values())),
     ]
-    waits = [reason for reason in next(iter(spent.values())) if reason != ISSUED]
-    top = {reason: max(one.get(reason, 0.0) for one in spent.values()) for reason in waits}
-    for reason in sorted(waits, key=top.get, reverse=True):
-        if top[reason] >= _LEAST:
-            cells = (f"{one.get(reason, 0.0):.0f}" for one in spent.values())
-            rows.append((f"cycles waited: {reason.replace('_', ' ')}", *cells))
-    note = "A piece is 16 rows of Q and 64 keys; cycles are those of a warp, by Nsight Compute."
+    if len(set(shared)) > 1:
+        rows.append(("shared memory of a block", *(f"{one} KiB" for one in shared)))
+    rows.append(("instructions", *(f"{one[ISSUED]:.0f}" for one in spent)))
+    waits = [reason for reason in spent[0] if reason != ISSUED]
+    change = {r: np.ptp([one.get(r, 0.0) for one in spent]) for r in waits}
+    for reason in sorted(waits, key=change.get, reverse=True)[:reasons]:
+        cells = (f"{one.get(reason, 0.0):.0f}" for one in spent)
+        rows.append((f"waits: {reason.replace('_', ' ')}", *cells))
+    rows.append(("all cycles", *(f"{sum(one.values()):.0f}" for one in spent)))
+    note = "Instructions, waits and cycles: of a warp, for 16 rows of Q and 64 keys. Nsight Compute."
     return Table((f"{recording.device}, recorded", *map(_short, rungs)), rows, note)
 
 

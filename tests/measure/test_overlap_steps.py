@@ -58,8 +58,13 @@ def test_a_step_beside_the_one_before():
     rates = RECORDED.times()
     assert rows["TFLOPS"] == [f"{rates[name][LARGE]:.0f}" for name in ("swizzled", "eager")]
     assert rows["registers of a thread"] == ["242", "249"]
-    waited = [float(text) for text in rows["cycles waited: long scoreboard"]]
+    waited = [float(text) for text in rows["waits: long scoreboard"]]
     assert waited[0] > 6 * waited[1]
+    assert list(rows)[4] == "waits: long scoreboard"  # which changed most
+    assert "shared memory of a block" not in rows
+    assert float(rows["all cycles"][1]) == pytest.approx(
+        sum(cycles_of_a_piece(RECORDED.profile("flash_eager")).values()), abs=0.5
+    )
     with pytest.raises(KeyError, match="flash_nothing"):
         step_table("flash_nothing")
     chart = waiting_chart(*RUNGS)

@@ -11,7 +11,7 @@ import numpy as np
 from ..canvas import Canvas, Frame, counted, told
 
 TOGETHER = 8  # rows that lanes of a warp decide on together
-_LEFT, _TOP, _WIDTH, _HEIGHT = 150.0, 70.0, 780.0, 330.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 150.0, 70.0, 780.0, 256.0
 
 
 class Moves(NamedTuple):
