@@ -27,7 +27,6 @@ from helpers.slides.front import course  # noqa: E402
 
 # What is to come; a notebook of that name takes the place of its line.
 PLANNED = {
-    "10_overlap": "copies behind arithmetic",
     "11_hopper": "wgmma and TMA (needs a Hopper GPU)",
 }
 COMMAND = "<!-- This list is written by `make lists`. -->"

@@ -1,7 +1,7 @@
 """What a kernel changed of the one before it: the lines of one function, taken out and put in.
 
-    from helpers.kernels.changes import changes
-    changes(rung("flash_swizzled").kernel(), rung("flash_eager").kernel(), "flash_attention")
+from helpers.kernels.changes import changes
+changes(rung("flash_swizzled").kernel(), rung("flash_eager").kernel(), "flash_attention")
 """
 
 from __future__ import annotations

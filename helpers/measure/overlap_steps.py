@@ -88,7 +88,9 @@ def step_table(*rungs: str, reasons: int = 4) -> Table:
         cells = (f"{one.get(reason, 0.0):.0f}" for one in spent)
         rows.append((f"waits: {reason.replace('_', ' ')}", *cells))
     rows.append(("all cycles", *(f"{sum(one.values()):.0f}" for one in spent)))
-    note = "Instructions, waits and cycles: of a warp, for 16 rows of Q and 64 keys. Nsight Compute."
+    note = (
+        "Instructions, waits and cycles: of a warp, for 16 rows of Q and 64 keys. Nsight Compute."
+    )
     return Table((f"{recording.device}, recorded", *map(_short, rungs)), rows, note)
 
 

@@ -16,7 +16,7 @@ extern "C" __global__ void softmax_rows(
 ) {
     const int lane = threadIdx.x;
     const float* s = S + blockIdx.x * n;
-    float row_max = minus_infinity();  // what the weights so far are relative to, in all lanes alike
+    float row_max = minus_infinity();  // what weights so far are relative to, in all lanes alike
     float row_sum = 0.0f;              // this lane's part of the sum of 2^(score - row_max)
     float r_O = 0.0f;                  // the sum of 2^(score - row_max) times the row of V
     for (int key = 0; key < n; key += 32) {

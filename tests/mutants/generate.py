@@ -20,12 +20,17 @@ FILES = (
     "include/swizzle.cuh",
 )
 KINDS = ("barrier", "index", "guard", "loop", "swizzle", "stride", "scale")
+# A kernel that is a step over another: lines that it shares with that one are judged there alone.
+# Barriers that stay where the copies around them move are tested in tests/problem.
+_OVERLAP = ("09_flash_swizzled.cu", *(name for name in FILES if name.startswith("10")))
+STEPS = dict(zip(_OVERLAP[1:], _OVERLAP, strict=False))
 
 # Which arguments of the kernels' own functions are indices or extents.
 INDEX_ARGUMENTS = {
     "place": (0, 1), "swizzle": (0, 1), "copy_rows": (2, 3, 4), "copy_tile": (2, 3, 4, 5),
     "multiply_qk": (3,), "scale_and_mask": (1, 2), "store_rows": (4, 5, 6), "load4": (1, 2),
-    "store4": (1, 2), "shuffle_xor": (1,), "place_of": (0,),
+    "store4": (1, 2), "shuffle_xor": (1,), "place_of": (0,), "copy_tiles": (3, 4), "mask": (1, 2),
+    "load_q": (2,),
 }  # fmt: skip
 TOY_PLACE = (1, 2)  # the first argument of `place` in 09_toy_swizzle.cu names a map
 
@@ -52,6 +57,7 @@ PATTERNS = (
     ("barrier", r"__syncwarp\(\);", ""),
     ("barrier", r"cp_async_wait<0>\(\);", ""),
     ("barrier", r"cp_async_wait<0>\(\);", "cp_async_wait<1>();"),
+    ("barrier", r"cp_async_wait<1>\(\);", ""),
     ("barrier", r"cp_async_commit\(\);", ""),
     ("index", r"(?<=\+ )8 \* chunk(?=[;)])", "8 * (chunk + 1)"),
     ("index", r"2 \* \(lane % 4\)", "2 * (lane % 4 + 1)"),
@@ -72,6 +78,9 @@ PATTERNS = (
     ("swizzle", r"(?<=if \()TRANSPOSE_ON_STORE", "!TRANSPOSE_ON_STORE"),
     ("swizzle", r"(?<=\* \()TRANSPOSE_ON_STORE", "!TRANSPOSE_ON_STORE"),
     ("swizzle", r"WARP_ROWS == 4", "WARP_ROWS != 4"),
+    ("swizzle", r"\^ (?=(?:16 \* k|8 \* j)\))", "+ "),
+    ("guard", r"any_lane\(growth > SLACK\)", "(growth > SLACK)"),
+    ("guard", r"any_lane\(growth > SLACK\)", "any_lane(growth < SLACK)"),
     ("scale", r" / sqrtf\(\(float\)(?:d|HEAD_DIM)\)", ""),
     ("scale", r"1\.0f / sqrtf", "sqrtf"),
     ("scale", r" \* scale\b", ""),
@@ -82,7 +91,9 @@ PATTERNS = (
     ("scale", r" - (?:row|new)_max", ""),
     ("scale", r"r_\w+(?:\[[^\]]*\])+ \*= correction;", ""),
     ("scale", r"r_max\[m\]\[h\] - new_max", "new_max - r_max[m][h]"),
-    ("scale", r"r_max\[m\]\[h\] = new_max;", ""),
+    ("scale", r"r_max\[m\]\[h\] = (?:new_max|r_new\[m\]\[h\]);", ""),
+    ("scale", r"exp2f\(-growth\)", "exp2f(growth)"),
+    ("scale", r" - shift", ""),
     ("scale", r"sum \+= shuffle_xor\(sum, [12]\);", ""),
     ("scale", r"new_max = fmaxf\(new_max, shuffle_xor\(new_max, [12]\)\);", ""),
     ("stride", r"(?<=TILE \+ )PAD", "0"),
@@ -94,6 +105,8 @@ PATTERNS = (
     ("stride", r"(?<=B_[RC] \* )HEAD_DIM(?=;)", "(HEAD_DIM - 8)"),
     ("stride", r"(?<=y \* )SIZE(?= \+)", "(SIZE + 1)"),
     ("stride", r"(?<=\[)STRIDE \* ", ""),
+    ("stride", r"\(2 \* TILE\)", "TILE"),
+    ("index", r"key / B_C(?= % 2)", "(key / B_C + 1)"),
     ("stride", r"(?<= \* )(?:batch|head)_stride", "row_stride"),
     ("stride", r"lane / (?:4|8|16)\b", "lane % 4"),
     ("stride", r"lane % (?:4|8|16)\b", "lane / 8"),
@@ -172,6 +185,7 @@ def mutants(file: str | None = None, folder: Path = KERNELS) -> list[Mutant]:
         return [m for one in FILES for m in mutants(one, folder)]
     source = Source((folder / file).read_text(encoding="utf-8"))
     found: dict[tuple, Mutant] = {}
+    known = shared_lines(file, folder)
     for kind, start, end, new in _edits(file, source):
         function = source.function(start)
         if function is None:
@@ -180,7 +194,7 @@ def mutants(file: str | None = None, folder: Path = KERNELS) -> list[Mutant]:
         last = source.code.find("\n", end)
         before = source.code[first:last].strip()
         after = (source.code[first:start] + new + source.code[end:last]).strip()
-        if before == after or "\n" in before:
+        if before == after or "\n" in before or before in known:
             continue
         body = next(b for b in source.bodies if b.name == function)
         above = source.code[body.start : first].split("\n")
@@ -190,6 +204,14 @@ def mutants(file: str | None = None, folder: Path = KERNELS) -> list[Mutant]:
         )
         found.setdefault((mutant.line, after), mutant)
     return sorted(found.values(), key=lambda m: (m.line, m.start, KINDS.index(m.kind), m.after))
+
+
+def shared_lines(file: str, folder: Path = KERNELS) -> frozenset[str]:
+    """The code of lines that the kernel before has as well; none where there is none before."""
+    if file not in STEPS:
+        return frozenset()
+    code = Source((folder / STEPS[file]).read_text(encoding="utf-8")).code
+    return frozenset(line.strip() for line in code.split("\n"))
 
 
 def _edits(file: str, source: Source) -> Iterator[Edit]:
@@ -256,7 +278,8 @@ def _calls(file: str, code: str) -> Iterator[Edit]:
         toy = file == "09_toy_swizzle.cu"
         places = TOY_PLACE if toy else INDEX_ARGUMENTS[name]
         for n in places:
-            yield _shift("index", code, *arguments[n], "+")
+            if n < len(arguments):  # a step may pass fewer
+                yield _shift("index", code, *arguments[n], "+")
         if name == "place":
             first, second = (code[slice(*arguments[n])] for n in places)
             swapped = f"{second}, {first}"
@@ -265,7 +288,7 @@ def _calls(file: str, code: str) -> Iterator[Edit]:
             plain = f"({first}) * HEAD_DIM + 8 * "
             other = {"08": [f"(({second}) ^ ({first}) % 8)"],
                      "09": [f"({second})", f"(({second}) ^ ({first}) % 4)"]}  # fmt: skip
-            for chunk in other[file[:2]]:
+            for chunk in other["08" if file.startswith("08") else "09"]:
                 yield "swizzle", m.start(), close + 1, f"({plain}{chunk})"
 
 

@@ -267,19 +267,36 @@ _FLASH_SIZES = (
 )  # fmt: skip
 
 
-def flash(file: str, entry: str) -> Iterator[Trial]:
-    """Trials of a FlashAttention kernel: both head dimensions, layouts and types, and causal."""
-    for parameters, (b, h, n), layout, element, peak in _FLASH_SIZES:
+def flash(
+    file: str,
+    entry: str,
+    stages: int = 1,
+    more: Mapping[str, Sequence[Any]] | None = None,
+    also: Sequence[tuple] = (),
+) -> Iterator[Trial]:
+    """Trials of a FlashAttention kernel: both head dimensions, layouts and types, and causal.
+
+    Args:
+        stages: tiles of K, and of V, that a block has room for.
+        more: parameters that only some of these kernels have, with a value for each of the trials,
+            from the first one again where there are fewer.
+        also: trials of its own: parameters, (batch, heads, n), layout, type, and whether scores
+            have peaks.
+    """
+    for number, (given, (b, h, n), layout, element, peak) in enumerate((*_FLASH_SIZES, *also)):
+        own = {name: values[number % len(values)] for name, values in (more or {}).items()}
+        parameters = {**given, **own}
         d, rows, keys = (parameters[name] for name in ("HEAD_DIM", "B_R", "B_C"))
         causal = parameters.get("CAUSAL", 0)
         label = (
             f"{element}, {_settings(parameters)}, {b} x {h} heads, n={n}, {layout}, "
             f"{'peaks' if peak else 'low scores'}"
         )
+        shared = (rows + 2 * stages * keys) * d * 2
+        make = functools.partial(_flash, b, h, n, d, layout, element, peak, bool(causal))
+        grid, block = (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1)
         yield Trial(
-            file, entry, {**parameters, "ELEMENT": element}, label,
-            (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1), (rows + 2 * keys) * d * 2,
-            functools.partial(_flash, b, h, n, d, layout, element, peak, bool(causal)),
+            file, entry, {**parameters, "ELEMENT": element}, label, grid, block, shared, make
         )  # fmt: skip
 
 

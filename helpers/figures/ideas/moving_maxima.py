@@ -1,4 +1,4 @@
-"""Where the maxima of rows move along their tiles of keys, and where a warp rescales because of it."""
+"""Where the maxima of rows move along their tiles of keys, and where a warp rescales for it."""
 
 from __future__ import annotations
 
