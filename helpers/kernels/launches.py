@@ -39,7 +39,10 @@ _REFUSED_BY_SOURCE = re.compile(
 
 
 class Simulated(NamedTuple):
-    """A launch on the simulator: its report, and the arrays as the kernel left them, by name."""
+    """A launch on the simulator: its report, and the arrays as the kernel left them, by name.
+
+    A tensor map's name stands for the array that it is of.
+    """
 
     report: Report
     arrays: dict[str, np.ndarray]
@@ -133,8 +136,13 @@ class Launch:
             k.code, k.entry, self.grid, self.block, args,
             options=k.options, shared_mem=self.shared_mem, **options,
         )  # fmt: skip
-        pairs = zip(k.arguments, args, strict=True)
-        return Simulated(report, {a.name: value for a, value in pairs if a.pointer})
+        named = {}
+        for argument, value in zip(k.arguments, args, strict=True):
+            if isinstance(value, MappedArray):
+                named[argument.name] = value.array
+            elif argument.pointer:
+                named[argument.name] = value
+        return Simulated(report, named)
 
     def count(self, **options) -> Report:
         """What the simulator says of it, on any machine; the arrays stay as they are.
@@ -196,10 +204,9 @@ class Launch:
         pairs = list(zip(self.kernel.arguments, self._given, strict=True))
         written = {id(v) for a, v in pairs if a.pointer and not a.constant}
         copies: dict[int, np.ndarray] = {}
-        maps = [value for _, value in pairs if isinstance(value, MappedArray)]
-        written |= {id(m.array) for m in maps}
-        for value in (m.array for m in maps):
-            copies[id(value)] = np.array(device.cp.asnumpy(value))
+        for _, value in pairs:
+            if isinstance(value, MappedArray):  # the kernel may write through it
+                copies[id(value.array)] = np.array(device.cp.asnumpy(value.array))
         for argument, value in pairs:
             if not argument.pointer or id(value) in copies:
                 continue
@@ -208,14 +215,13 @@ class Launch:
                 copies[id(value)] = host.copy() if id(value) in written else host
             else:
                 copies[id(value)] = device.cp.asnumpy(value)
-        return tuple(
-            copies[id(value)]
-            if a.pointer
-            else value.of(copies[id(value.array)])
-            if isinstance(value, MappedArray)
-            else value
-            for a, value in pairs
-        )
+
+        def there(value):
+            if isinstance(value, MappedArray):
+                return value.of(copies[id(value.array)])
+            return copies.get(id(value), value)
+
+        return tuple(there(value) for _, value in pairs)
 
     def __repr__(self) -> str:
         return f"<Launch of {self.kernel.entry}, grid {self.grid} and block {self.block}>"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import cp, device
+from helpers.gpu.tensor_map import tensor_map
 from helpers.kernels import KernelError, Launch, load_kernel
 from helpers.kernels.launches import refusal
 
@@ -48,6 +49,35 @@ def test_simulating_gives_what_the_kernel_wrote():
     assert report.counters["global_load_requests"] == 2
     one.simulate(copy=False, count=False)
     np.testing.assert_array_equal(one.by_name["c"], A + 10)
+
+
+BOX = r"""
+struct alignas(64) Map { unsigned long long words[16]; };
+extern "C" __global__ void box(const __grid_constant__ Map to, float* a, int x) {
+  __shared__ alignas(128) float s[32];
+  s[threadIdx.x] = threadIdx.x + a[0];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%2];"
+      :: "l"(&to), "r"(x), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("array", [np.zeros, cp.zeros], ids=["numpy", "cp"])
+def test_a_tensor_maps_array_is_copied_too(tmp_path, array):
+    (tmp_path / "box.cu").write_text(BOX)
+    to, a = array(40, np.float32), array(1, np.float32)
+    one = Launch.of(load_kernel(tmp_path / "box.cu"), 1, 32, (tensor_map(to, (32,), 0), a, 4))
+    report, arrays = one.simulate(sanitize=True)
+    wanted = np.r_[np.zeros(4), np.arange(32), np.zeros(4)]
+    np.testing.assert_array_equal(arrays["to"], wanted)
+    assert not report.findings and not cp.asnumpy(to).any()
+    one.simulate(copy=False)
+    np.testing.assert_array_equal(cp.asnumpy(to), wanted)
 
 
 def test_running_takes_arrays_of_the_device_alone():

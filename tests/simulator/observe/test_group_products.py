@@ -234,6 +234,14 @@ def test_waiting_for_ever_is_one_sentence(changes, told):
     assert caught.value.kind == "barrier" and told in str(caught.value)
 
 
+def test_a_wait_that_passes_too_early_is_found():
+    """The consumer asks for the phase before the first, which counts as complete, and goes on."""
+    early = changed(("full", "wait(&full[s], i / 2 % 2 ^ 1);"))
+    with pytest.raises(SimulatorError) as caught:  # it also arrives before the producer has waited
+        launch(early, tiles=1, schedule="warps", sanitize=True)
+    assert "reads b[0][0], which nothing has written" in str(caught.value)
+
+
 def test_what_was_found_before_a_deadlock_is_told():
     with pytest.raises(SimulatorError) as caught:
         launch(changed(("proxy", ""), ("arrive", "")), sanitize=True)
