@@ -38,8 +38,8 @@ def in_windows(
     """
     ahead = len(K) - len(Q)
     O = np.zeros_like(Q)  # noqa: E741
-    for first in range(0, len(Q), 64):
-        rows = np.arange(first, min(len(Q), first + 64))
+    for first in range(0, len(Q), 32):
+        rows = np.arange(first, min(len(Q), first + 32))
         tokens, block = ahead + rows[:, None], ahead + first
         begin = block if late else max(0, block - window + 1)
         keys = np.arange(begin, begin + 16 * cdiv(tokens[-1, 0] + 1 - begin, 16))
@@ -161,16 +161,15 @@ CAUSAL = (
         },
     ),
     Misconception(
-        "The walk goes along the keys of tokens 0, 1, ..., as if Q began with them: it begins and "
-        "ends n_k - n_q keys too early.",
+        "The walk begins and ends n_k - n_q keys too early, as if Q began with token 0.",
         (
             ("ahead + first - window + 1)", "first - window + 1)"),
-            ("min(n_k, ahead + first + 64)", "min(n_k, first + 64)"),
+            ("min(n_k, ahead + first + 32)", "min(n_k, first + 32)"),
         ),
     ),
     Misconception(
-        "The walk begins with the right key, but ends as if Q began with token 0.",
-        (("min(n_k, ahead + first + 64)", "min(n_k, first + 64)"),),
+        "The walk ends n_k - n_q keys too early, as if Q began with token 0.",
+        (("min(n_k, ahead + first + 32)", "min(n_k, first + 32)"),),
     ),
     Misconception(
         "Tokens are counted the wrong way round: there are n_k - n_q of them before row 0 of Q.",
@@ -242,7 +241,7 @@ CAUSAL = (
     ),
     Misconception(
         "The walk ends one key early: the last row of a block sees the key of its own number.",
-        (("first + 64)", "first + 63)"),),
+        (("first + 32)", "first + 31)"),),
     ),
     Misconception(
         "The walk begins one key late: the first row of a block sees `window` keys, itself among "
@@ -252,7 +251,7 @@ CAUSAL = (
     Misconception(
         "The walk ends before the block's own rows, but each of them sees the key of its "
         "own number.",
-        (("end = min(n_k, ahead + first + 64);", "end = ahead + first;"),),
+        (("end = min(n_k, ahead + first + 32);", "end = ahead + first;"),),
     ),
     Misconception(
         "A hidden score is not stored, so an old one of the tile before is in its place.",

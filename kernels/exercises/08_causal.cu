@@ -6,10 +6,10 @@
 // the scores.
 //
 // Launch:
-//   flash_attention  grid ceil(n_q / 64), block 64
+//   flash_attention  grid ceil(n_q / 32), block 32
 
 #ifndef HEAD_DIM
-#define HEAD_DIM 16  // [8, 16, 32, 64] d, the elements in a row
+#define HEAD_DIM 16  // [4, 8, 16, 32, 64] d, the elements in a row
 #endif
 #ifndef B_C
 #define B_C 16  // [16, 32] rows in a tile of K or V
@@ -28,9 +28,9 @@ extern "C" __global__ void flash_attention(
 ) {
     __shared__ float s_K[B_C][HEAD_DIM];
     __shared__ float s_V[B_C][HEAD_DIM];
-    __shared__ float s_S[B_C][64];  // a column for each thread, with its scores of a tile
+    __shared__ float s_S[B_C][32];  // a column for each thread, with its scores of a tile
     const int tid = threadIdx.x;
-    const int first = blockIdx.x * 64;  // the first row of the block
+    const int first = blockIdx.x * 32;  // the first row of the block
     const int row = first + tid;
 
     float r_Q[HEAD_DIM];
@@ -46,9 +46,9 @@ extern "C" __global__ void flash_attention(
     // Gap 1: walk from the first to the last key that some row of this block sees, and no further.
     const int ahead = n_k - n_q;  //!
     begin = max(0, ahead + first - window + 1);  //!
-    end = min(n_k, ahead + first + 64);  //!
+    end = min(n_k, ahead + first + 32);  //!
     for (int key = begin; key < end; key += B_C) {
-        for (int e = tid; e < B_C * HEAD_DIM; e += 64) {
+        for (int e = tid; e < B_C * HEAD_DIM; e += 32) {
             const int j = e / HEAD_DIM;
             const int c = e % HEAD_DIM;
             s_K[j][c] = key + j < n_k ? K[(key + j) * HEAD_DIM + c] : 0.0f;

@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
         Wrong(
             "the walk goes along the keys of the first tokens",
-            (("ahead + first - window", "first - window"), ("ahead + first + 64", "first + 64")),
+            (("ahead + first - window", "first - window"), ("ahead + first + 32", "first + 32")),
             "right",
             ("n_k - n_q keys too early",),
         ),
@@ -49,7 +49,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
         Wrong(
             "the walk ends a key early",
-            (("first + 64)", "first + 63)"),),
+            (("first + 32)", "first + 31)"),),
             "right",
             ("ends one key early",),
         ),
