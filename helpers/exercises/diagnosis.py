@@ -33,7 +33,7 @@ _WORK = 20_000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 32, 160  # kernels that are tried, at least and at most
 _SECONDS = 1.2  # of the processor, after which no more are tried
 _NEAREST = 32  # changes that are tried before all others
-_PLACE = 24  # words and signs, at most, that are told as the place of a mistake
+_PLACE = 32  # words and signs, at most, that are told as the place of a mistake
 _AT_ONCE = 16  # that are compiled together
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
 
@@ -172,10 +172,8 @@ def mended(
         said = known.get(_plain(changed)) or of_group(group, about, len(found) - len(group))
         at = {_with_code(rows, p.line) for p in group}
         one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
-        size = sum(p.size for p in group)
-        if said or (
-            len(found) - len(group) <= 1 and size <= _PLACE
-        ):  # else it is written otherwise
+        near = len(found) - len(group) <= 2  # else an answer is written otherwise
+        if said or (near and sum(p.size for p in group) <= _PLACE):
             (alone if said and " And: " not in said else together).append(one)
     small = [(change.text, Diagnosis(change.said, change.lines)) for change in ruled if rules]
     tried: dict[str, Diagnosis] = {}
