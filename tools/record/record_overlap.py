@@ -1,5 +1,7 @@
 """Record on a GPU what chapter 10's kernels give: errors, times beside PyTorch's, counters.
 
+With a causal mask the kernels of chapters 08 and 09 are among them.
+
     python tools/record/record_overlap.py --out FILE      (about four minutes; CuPy, PyTorch, ncu,
                                                             compute-sanitizer)
     python tools/record/record_overlap.py --dry-run       (needs no GPU: compiles every contender)
@@ -32,7 +34,7 @@ from recorded.sections import EXTRA_METRICS, METRICS  # noqa: E402
 from helpers import timing  # noqa: E402
 from helpers.problem import flash_inputs as flash  # noqa: E402
 from helpers.problem.attention import relative_error  # noqa: E402
-from helpers.problem.flash import FLASH_SWIZZLED  # noqa: E402
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED  # noqa: E402
 from helpers.problem.flash_overlap import (  # noqa: E402
     FLASH_DOUBLE_BUFFER,
     FLASH_REGISTERS,
@@ -77,6 +79,8 @@ STEPS = (
     Variant("10e rescale, always", {"SLACK": -1}, rung=FLASH_RESCALE),
     Variant("10e rescale, slack 8", {"SLACK": 8}, rung=FLASH_RESCALE),
 )
+# Chapter 08's kernel without a mask is timed by record_flash.py, and with one here.
+CHECKED = (Variant("08 baseline", rung=FLASH_BASELINE), *STEPS)
 TRIED = (
     Variant("10b, 3 blocks", changes=_blocks(_NARROW, 3), rung=FLASH_REGISTERS),
     Variant("10c, 3 blocks", changes=_blocks(_NARROW, 3), rung=FLASH_DOUBLE_BUFFER),
@@ -93,12 +97,9 @@ TRIED = (
 
 
 def contenders(shape, causal: int) -> list[Variant]:
-    """What is timed at one size; chapter 09's kernel knows no mask."""
-    listed = [*STEPS, *(TRIED if shape in TUNED else ())]
-    if not causal:
-        return listed
-    masked = [one for one in listed if one.rung is not FLASH_SWIZZLED]
-    return [dataclasses.replace(one, values={**one.values, "CAUSAL": 1}) for one in masked]
+    """What is timed at one size."""
+    listed = [*(CHECKED if causal else STEPS), *(TRIED if shape in TUNED else ())]
+    return [dataclasses.replace(one, values={**one.values, "CAUSAL": causal}) for one in listed]
 
 
 # ---------------------------------------------------------------- compiling
@@ -109,7 +110,7 @@ def kernels() -> list[tuple[Variant, str, int]]:
     elements, dims = ("half", "nv_bfloat16"), (64, 128)
     listed = [
         (dataclasses.replace(one, values={**one.values, "CAUSAL": causal}), element, d)
-        for one, element, d, causal in itertools.product(STEPS[1:], elements, dims, (0, 1))
+        for one, element, d, causal in itertools.product(CHECKED, elements, dims, (0, 1))
     ]
     for shape, causal in itertools.product(TUNED, (0, 1)):
         listed += [(one, "half", shape[3]) for one in contenders(shape, causal)]
@@ -161,7 +162,7 @@ def errors() -> dict:
         theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=bool(causal))
         row = {"element": element, "shape": [b, h, n, d], "causal": causal}
         row["torch"] = flash_device._error(theirs.double().cpu().numpy(), exact)
-        for one in STEPS[1:]:
+        for one in CHECKED:
             own = dataclasses.replace(one, values={**one.values, "CAUSAL": causal})
             out, untouched = flash_device._launch(own, (Q, K, V))
             row[one.name] = flash_device._error(flash.to_float(out), exact)
@@ -276,7 +277,7 @@ def drive_counted() -> None:
     """Small grids of every step, in the order of `counted`: what ncu watches."""
     import cupy as cp
 
-    for one, (shape, element, causal) in itertools.product(STEPS[1:], COUNTED):
+    for one, (shape, element, causal) in itertools.product(CHECKED, COUNTED):
         own = dataclasses.replace(one, values={**one.values, "CAUSAL": causal})
         flash_device._launch(own, flash.make_inputs(*shape, element, seed=1))
     cp.cuda.runtime.deviceSynchronize()
@@ -288,7 +289,7 @@ def drive_sanitized() -> None:
 
     cp.cuda.set_allocator(None)
     for one, (shape, element, causal) in itertools.product(
-        STEPS[1:], (((1, 2, 130, 64), "half", 1), ((2, 1, 65, 128), "nv_bfloat16", 0))
+        CHECKED, (((1, 2, 130, 64), "half", 1), ((2, 1, 65, 128), "nv_bfloat16", 0))
     ):
         own = dataclasses.replace(one, values={**one.values, "CAUSAL": causal})
         Q, K, V = map(cp.asarray, flash.make_inputs(*shape, element))
@@ -314,7 +315,7 @@ def counted() -> list[dict]:
     wanted = METRICS | EXTRA_METRICS
     script = [__file__, "--drive", "counted"]
     rows = watching.profile(script, "^flash_attention$", watching.metrics(wanted), 60)
-    cases = list(itertools.product(STEPS[1:], COUNTED))
+    cases = list(itertools.product(CHECKED, COUNTED))
     if len(rows) != len(cases):
         return [{"error": f"{len(rows)} kernels for {len(cases)} cases", "rows": rows[:2]}]
     found = []

@@ -15,14 +15,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from helpers.measure.overlap_steps import INSTRUCTIONS  # noqa: E402
 from helpers.measure.profile import PROFILED  # noqa: E402
-from helpers.problem.flash import FLASH_SWIZZLED  # noqa: E402
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED  # noqa: E402
 from helpers.problem.flash_overlap import OVERLAP  # noqa: E402
 from tools.record.recording import save  # noqa: E402
 
 WHOLE = ROOT / "tests" / "recorded" / "data" / "overlap_h200.json"
 OUT = ROOT / "helpers" / "measure" / "recorded" / "h200_overlap.json"
 VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy", "torch, cudnn")
-RUNGS = {one.file.partition("_")[0]: one for one in (FLASH_SWIZZLED, *OVERLAP)}
+RUNGS = {one.file.partition("_")[0]: one for one in (FLASH_BASELINE, FLASH_SWIZZLED, *OVERLAP)}
 LIMITS = ("registers", "shared_mem")
 KEPT = (*PROFILED, *INSTRUCTIONS, *(f"launch__occupancy_limit_{one}" for one in LIMITS))
 SLACK = {"always": -1, "slack 8": 8}
