@@ -1,6 +1,6 @@
 // 09_flash_swizzled.cu with copies that are started early: V's before the scores are made, the next
 // K's before their softmax. Each is on its way while the tensor cores or the other units work, and
-// what a warp waits for is only what is left of it. And with CAUSAL, a row sees no later key.
+// what a warp waits for is only what is left of it.
 //
 // Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. The strides are the elements from
 // one batch, head or row to the next, in all four alike: heads * n * d, n * d and d if their shape
