@@ -1,4 +1,4 @@
-"""The lists of chapters in README.md, TEACHING.md and chapter 00, written from the notebooks.
+"""The lists of chapters in README.md, TEACHING.md and chapter 00, and README's recorded times.
 
     python tools/lists.py            # or `make lists`
     python tools/lists.py --check    # says what would change, and changes nothing
@@ -23,6 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from helpers.exercises import EXERCISES  # noqa: E402
+from helpers.measure import recorded  # noqa: E402
+from helpers.measure.flash_times import LARGE, RIVALS, recording_of  # noqa: E402
+from helpers.measure.ladder_times import D, bars  # noqa: E402
+from helpers.measure.roofline import SIZE  # noqa: E402
+from helpers.problem.ladder import ladder  # noqa: E402
 from helpers.slides.front import course  # noqa: E402
 
 # What is to come; a notebook of that name takes the place of its line.
@@ -30,6 +35,7 @@ PLANNED = {
     "11_hopper": "wgmma and TMA (needs a Hopper GPU)",
 }
 COMMAND = "<!-- This list is written by `make lists`. -->"
+TIMES = "<!-- These times are written by `make lists`. -->"
 _END = "<!-- End of the list. -->"
 
 
@@ -140,33 +146,62 @@ def _ranges(numbers: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]])) if said else "none"
 
 
-PAGES = {
-    "README.md": for_readers,
-    "TEACHING.md": for_teachers,
-    "notebooks/00_start_here.ipynb": for_students,
-}
+def of_the_ladder(_: Sequence[Listed]) -> str:
+    """The rungs' recorded times beside PyTorch's: fp32 in milliseconds, fp16 in TFLOPS."""
+    slow = recorded.load(recorded.LADDER)
+    times = {name: own[SIZE] for name, own in slow.times().items() if SIZE in own}
+    order = [*bars(ladder("fp32")[-1].name)]
+    order += [name for name in times if name not in order]
+    left = [(name, f"{times[name]:.2f}") for name in order if name in times]
+    right = []
+    for one in [*(rung.name for rung in ladder("flash")), *RIVALS]:
+        short = one.removeprefix("flash_")
+        if found := recording_of(one):
+            right.append((short, f"{found.tflops[LARGE][short]:.0f}"))
+    b, h, n, d = LARGE
+    empty = [("", "")] * abs(len(left) - len(right))
+    pairs = zip(left + empty, right + empty, strict=False)
+    rows = [f"| {' | '.join((*a, *c))} |" for a, c in pairs if any((*a, *c))]
+    head = [
+        f"| fp32, one head, N = {SIZE:,}, d = {D} | ms | fp16, {b} × {h} heads, n = {n:,}, d = {d}"
+        " | TFLOPS |",
+        "| --- | ---: | --- | ---: |",
+    ]
+    said = (
+        f"{slow.device}, recorded beside PyTorch. `make bench` prints the same of another GPU, all "
+        "kernels in turn, and draws the roofline with every rung on it."
+    )
+    return "\n".join([textwrap.fill(said, 126), "", *head, *rows])
 
 
-def rewritten(text: str, block: str) -> str:
+PAGES = (
+    ("README.md", COMMAND, for_readers),
+    ("README.md", TIMES, of_the_ladder),
+    ("TEACHING.md", COMMAND, for_teachers),
+    ("notebooks/00_start_here.ipynb", COMMAND, for_students),
+)
+
+
+def rewritten(text: str, block: str, command: str = COMMAND) -> str:
     """A page with the block between its two comments replaced.
 
     Raises:
         ValueError: the page has no such comments.
     """
-    pattern = f"{re.escape(COMMAND)}\n.*?{re.escape(_END)}"
+    pattern = f"{re.escape(command)}\n.*?{re.escape(_END)}"
     if not re.search(pattern, text, re.DOTALL):
-        raise ValueError(f"The place for the list, {COMMAND} ... {_END}, is gone.")
-    return re.sub(pattern, lambda m: f"{COMMAND}\n\n{block}\n\n{_END}", text, flags=re.DOTALL)
+        raise ValueError(f"The place for the list, {command} ... {_END}, is gone.")
+    return re.sub(pattern, lambda m: f"{command}\n\n{block}\n\n{_END}", text, flags=re.DOTALL)
 
 
-def page_with(text: str, block: str, notebook: bool) -> str:
+def page_with(text: str, block: str, notebook: bool, command: str = COMMAND) -> str:
     """A page, or a notebook, with the block in place of its old list.
 
     Raises:
         ValueError: it has no place for a list.
     """
     if not notebook:
-        return rewritten(text, block)
+        return rewritten(text, block, command)
     book = json.loads(text)
     for cell in book["cells"]:
         source = "".join(cell["source"])
@@ -180,10 +215,10 @@ def main(arguments: Sequence[str]) -> int:
     """Write the lists, or tell with `--check` which are not those of the notebooks."""
     written = chapters()
     old = 0
-    for page, block in PAGES.items():
+    for page, command, block in PAGES:
         path = ROOT / page
         before = path.read_text("utf-8")
-        after = page_with(before, block(written), path.suffix == ".ipynb")
+        after = page_with(before, block(written), path.suffix == ".ipynb", command)
         if after == before:
             continue
         if "--check" in arguments:

@@ -93,3 +93,15 @@ def test_a_notebook_keeps_its_other_cells():
     assert "| new |" in new["cells"][1]["source"] and "old" not in new["cells"][1]["source"]
     with pytest.raises(ValueError, match="is gone"):
         lists.page_with(json.dumps({"cells": cells[:1]}), "| new |", notebook=True)
+
+
+def test_readme_has_the_recorded_times_of_every_rung():
+    from helpers.problem.ladder import ladder
+
+    text = lists.of_the_ladder(())
+    cells = {cell.strip() for row in text.split("\n")[4:] for cell in row.strip("|").split("|")}
+    names = {one.name.removeprefix("flash_") for one in ladder("flash")} | {"cuDNN"}
+    assert names | {"naive", "PyTorch, memory-efficient attention"} <= cells
+    stored = json.loads((ROOT / "helpers/measure/recorded/h200_ladder.json").read_text("utf-8"))
+    assert stored["device"] in text
+    assert "| naive | 85.29 | baseline | 48 |" in text  # as recorded: 85.293 ms, 48.4 TFLOPS

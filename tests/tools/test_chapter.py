@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import os
 import shutil
 import subprocess
@@ -110,7 +111,7 @@ def test_lists_have_it_when_it_is_no_longer_a_draft(checkout):
         assert run(folder, "tools/lists.py").returncode == 0
         readme, teaching, first = ((folder / page).read_text("utf-8") for page in lists)
         assert "| `12_demo` | numbers of their own |" in readme
-        assert "Chapters 00, 02 to 09 and 12 end in exercises" in " ".join(readme.split())
+        assert re.search(r"Chapters [^.]* 12 end in exercises", " ".join(readme.split()))
         assert "| 12 demo | 25 min | 10 min | a number for each row |" in teaching
         assert "(12_demo.ipynb)" in first
     finally:
