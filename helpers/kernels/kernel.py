@@ -42,6 +42,7 @@ from .source import (
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 STANDARD = "-std=c++17"
+_ARCHITECTURE = re.compile(r"^// Architecture: (sm_\w+)$", re.MULTILINE)
 
 Marks = int | str | range | Iterable[int | str]
 
@@ -100,6 +101,8 @@ class Kernel:
         source: text of the file.
         code: what the compiler gets, with the included files in place.
         options: the compiler options, a `-D` for every parameter among them.
+        architecture: the one that it needs, such as sm_90a, if its source says
+            `// Architecture: sm_90a`; else empty.
         parameters: the file's parameters by name, each with value, default, choices and
             description.
         arguments: the arguments that the kernel declares.
@@ -118,7 +121,10 @@ class Kernel:
         self.source = source
         self.code = code
         self.parameters = MappingProxyType(dict(declared))
-        self.options = (STANDARD, *(p.option for p in declared.values()))
+        named = _ARCHITECTURE.search(code)
+        self.architecture = named[1] if named else ""
+        architecture = (f"-arch={self.architecture}",) if named else ()
+        self.options = (STANDARD, *architecture, *(p.option for p in declared.values()))
         self._function = function
         macros = dict(p.option[2:].split("=", 1) for p in declared.values())
         self.arguments: tuple[Argument, ...] = signature(function.parameters, code, macros)

@@ -42,7 +42,10 @@ def kernel_code(kernel: Kernel, architecture: str) -> KernelCode:
     Raises:
         SimulatorError: as for `simulator.machine_code`.
     """
-    code = machine_code(kernel.code, kernel.entry, kernel.options, architecture)
+    if kernel.architecture == f"{architecture}a":
+        architecture = kernel.architecture  # the same GPU, with what belongs to it alone
+    options = tuple(option for option in kernel.options if not option.startswith("-arch="))
+    code = machine_code(kernel.code, kernel.entry, options, architecture)
     return KernelCode(**vars(code), kernel=kernel)
 
 

@@ -82,11 +82,7 @@ class FlashRung(Rung):
         Raises:
             KernelError: d or a parameter is not among the choices, or they do not go together.
         """
-        choices = kernel_of(self.file, self.entry).parameters["HEAD_DIM"].choices
-        if d not in choices:
-            listed = " or ".join(map(str, choices))
-            raise KernelError(f"{self.name} takes a head dim of {listed}, not {d}.")
-        k = kernel_of(self.file, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
+        k = self._kernel_for(element, d)
         b_r, b_c, warps = _tiles(k)
         if b_r % (16 * warps):
             raise CannotRun(
@@ -100,6 +96,14 @@ class FlashRung(Rung):
             )
         return k
 
+    def _kernel_for(self, element: str, d: int) -> Kernel:
+        """The kernel, whose tiles need not go together."""
+        choices = kernel_of(self.file, self.entry).parameters["HEAD_DIM"].choices
+        if d not in choices:
+            listed = " or ".join(map(str, choices))
+            raise KernelError(f"{self.name} takes a head dim of {listed}, not {d}.")
+        return kernel_of(self.file, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
+
     def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> Launch:  # noqa: E741 (its letter)
         """The launch that writes O, for arrays of `cp` or of NumPy.
 
@@ -107,16 +111,25 @@ class FlashRung(Rung):
             KernelError: shapes, types or parameters do not fit each other or the kernel.
         """
         b, h, n, d = self._check(Q, K, V, layout)
-        k = self.kernel(_ELEMENTS[Q.dtype.name], d)
+        k = self.kernel(self.element_of(Q), d)
         b_r, b_c, warps = _tiles(k)
-        strides = (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
         return Launch.of(
             k,
             (-(-n // b_r), h, b),
             (32 * warps, 1, 1),
-            (Q, K, V, O, n, *strides),
+            (Q, K, V, O, n, *self.strides(h, n, d, layout)),
             (b_r + 2 * self.stages * b_c) * d * 2,
         )
+
+    @staticmethod
+    def element_of(array) -> str:
+        """What the kernels call the type of an array's elements."""
+        return _ELEMENTS[array.dtype.name]
+
+    @staticmethod
+    def strides(h: int, n: int, d: int, layout: str) -> tuple[int, int, int]:
+        """Elements from one batch, head and row to the next."""
+        return (h * n * d, n * d, d) if layout == "bhnd" else (n * h * d, d, h * d)
 
     def problem(self, entry: str | None = None, **settings: Value) -> Problem:
         n, d = int(settings.pop("n")), int(settings.pop("HEAD_DIM", 128))

@@ -15,10 +15,7 @@ import argparse
 import dataclasses
 import itertools
 import json
-import statistics
-import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,11 +24,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from recorded import gpu  # noqa: E402
 from recorded.flash_cases import Variant  # noqa: E402
 from recorded.sections import EXTRA_METRICS, METRICS  # noqa: E402
 
-from helpers import timing  # noqa: E402
 from helpers.problem import flash_inputs as flash  # noqa: E402
 from helpers.problem.attention import relative_error  # noqa: E402
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED  # noqa: E402
@@ -42,26 +37,16 @@ from helpers.problem.flash_overlap import (  # noqa: E402
     FLASH_WIDE_WARPS,
     OVERLAP,
 )
-from tools.record import flash_device, watching  # noqa: E402
-from tools.record.machine_code import machine_code, resources  # noqa: E402
-from tools.record.recording import rounded, save  # noqa: E402
-from tools.record.watching import run, say  # noqa: E402
+from tools.record import contest, flash_device, watching  # noqa: E402
+from tools.record.contest import SHAPES  # noqa: E402
+from tools.record.recording import save  # noqa: E402
+from tools.record.watching import say  # noqa: E402
 
-SHAPES = ((4, 16, 4096, 128), (2, 16, 8192, 128), (1, 16, 16384, 128), (4, 16, 4096, 64))
 TUNED = (SHAPES[0], SHAPES[3])  # with the variants
 COUNTED = (((1, 1, 256, 128), "half", 0), ((1, 1, 100, 64), "nv_bfloat16", 1))
 PROFILED = (4, 16, 4096, 128)
 SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats", "ComputeWorkloadAnalysis")
-RIVALS = {"FlashAttention-2": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
-SAMPLES, SAMPLE_MS = 7, 20.0
-COLD_SAMPLES, COLD_MS, PAUSE = 3, 4.0, 0.1
 COMPILERS = 12  # processes
-PROTOCOL = (
-    f"fp16, standard normal inputs; TFLOPS = 4 b h n^2 d / t, half of it if causal; all contenders "
-    f"in turn, medians. sustained: {SAMPLES} samples of about {SAMPLE_MS:.0f} ms of launches between "
-    f"two events, after a warm-up of all; cold: {COLD_SAMPLES} samples of about {COLD_MS:.0f} ms, "
-    f"each after {PAUSE} s of rest"
-)
 
 
 def _blocks(old: str, count: int) -> tuple[tuple[str, str], ...]:
@@ -117,34 +102,6 @@ def kernels() -> list[tuple[Variant, str, int]]:
     return listed
 
 
-def compile_all(part: int = 0, parts: int = 1) -> int:
-    """Compile a part of all kernels, with CuPy if it is there; the number of failures."""
-    folders = tuple(f"-I{folder}" for folder in gpu.include_folders())
-    failures = 0
-    for one, element, d in kernels()[part::parts]:
-        k = one.kernel(element, d)
-        try:
-            used = resources(machine_code(k.code, (*k.options, *folders)))[k.entry]
-            settings = f"{one.name}, {one.values}, {element}, d = {d}"
-            print(f"{settings}: {used.registers} registers, {used.stack} stack bytes", flush=True)
-        except RuntimeError as error:
-            failures += 1
-            print(f"{one.name}, {element}, d = {d}: {error}")
-    return failures
-
-
-def warm_up(part: int) -> dict:
-    """Compile a part of all kernels with CuPy, which keeps them on the disk."""
-    done, problems = 0, {}
-    for one, element, d in kernels()[part::COMPILERS]:
-        try:
-            one.kernel(element, d).compile()
-            done += 1
-        except Exception as error:
-            problems[f"{one.name}, {element}, {d}"] = str(error)[:400]
-    return {"compiled": done, "problems": problems}
-
-
 # ---------------------------------------------------------------- right or wrong
 
 
@@ -173,101 +130,6 @@ def errors() -> dict:
         rows.append(row)
     print(f"errors: {len(rows)} cases, worst {worst:.3f} of what is allowed", flush=True)
     return {"worst_of_allowed": worst, "rows": rows}
-
-
-# ---------------------------------------------------------------- times
-
-
-def times() -> dict:
-    """TFLOPS of all contenders at every size, causal or not."""
-    sizes: list[dict] = []
-    for causal, shape in itertools.product((0, 1), SHAPES):
-        launches, used, problems = _launches(shape, causal)
-        work = flash.flops(*shape, causal=bool(causal)) * 1e-9
-        cold = _cold(launches)
-        before = flash_device._state()
-        sustained = timing.in_turn(launches, SAMPLES, SAMPLE_MS)
-        row = {"shape": list(shape), "causal": causal, "resources": used, "problems": problems,
-               "state": [before, flash_device._state()]}  # fmt: skip
-        for name, taken in (("cold", cold), ("sustained", sustained)):
-            row[name] = {k: rounded(work / statistics.median(v)) for k, v in taken.items()}
-        row["milliseconds"] = {k: [rounded(x) for x in v] for k, v in sustained.items()}
-        sizes.append(row)
-        _print_times(row)
-    return {"protocol": PROTOCOL, "sizes": sizes}
-
-
-def _launches(shape, causal: int) -> tuple[dict, dict, dict]:
-    """Functions that launch, registers and spilled bytes, and what cannot be run."""
-    import cupy as cp
-
-    launches, used, problems = {}, {}, {}
-    arrays = [np.tile(x, (*shape[:2], 1, 1)) for x in flash.make_inputs(1, 1, *shape[2:])]
-    Q, K, V = map(cp.asarray, arrays)
-    out = cp.empty(Q.shape, Q.dtype)
-    for one in contenders(shape, causal):
-        try:
-            launch = one.launch_of(Q, K, V, out)
-            launch.run()
-            cp.cuda.runtime.deviceSynchronize()
-            raw = launch.kernel.raw
-            used[one.name] = {"registers": raw.num_regs, "local_bytes": raw.local_size_bytes,
-                              "shared_bytes": launch.shared_mem}  # fmt: skip
-            launches[one.name] = launch.run
-        except Exception as error:  # the others are still wanted
-            problems[one.name] = f"{type(error).__name__}: {error}"[:400]
-    tensors = [flash_device._to_torch(x, "half") for x in arrays]
-    for name, backend in RIVALS.items():
-        try:
-            launches[name] = _rival(tensors, backend, bool(causal))
-            launches[name]()
-            cp.cuda.runtime.deviceSynchronize()
-        except Exception as error:
-            launches.pop(name, None)
-            problems[name] = f"{type(error).__name__}: {error}"[:400]
-    return launches, used, problems
-
-
-def _rival(tensors, backend: str, causal: bool):
-    import torch
-
-    def call() -> None:
-        with flash_device._backend(backend), torch.no_grad():
-            torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=causal)
-
-    return call
-
-
-def _cold(launches) -> dict[str, list[float]]:
-    """Milliseconds of a launch, in short samples after a rest each."""
-    import cupy as cp
-
-    found: dict[str, list[float]] = {name: [] for name in launches}
-    once = {}
-    for name, launch in launches.items():
-        launch()
-        once[name] = timing.between_events(cp, launch, 1, 3e-4)
-    for _ in range(COLD_SAMPLES):
-        for name, launch in launches.items():
-            time.sleep(PAUSE)
-            count = max(1, round(COLD_MS / once[name]))
-            found[name].append(timing.between_events(cp, launch, count, 3e-4))
-    return found
-
-
-def _print_times(row: dict) -> None:
-    print(f"{row['shape']}, causal {row['causal']}, {row['state']}", flush=True)
-    for name, rate in row["sustained"].items():
-        cold = row["cold"][name]
-        shares = [
-            value / row[kind].get("FlashAttention-2", float("nan"))
-            for kind, value in (("cold", cold), ("sustained", rate))
-        ]
-        used = row["resources"].get(name, {})
-        print(f"  {name:32} cold {cold:6.1f} ({shares[0]:.3f})  sustained {rate:6.1f} "
-              f"({shares[1]:.3f})  {list(used.values())}", flush=True)  # fmt: skip
-    for name, problem in row["problems"].items():
-        print(f"  {name}: {problem}", flush=True)
 
 
 # ---------------------------------------------------------------- under other tools
@@ -360,41 +222,37 @@ def sanitized() -> dict:
 # ---------------------------------------------------------------- all of it
 
 
-def child(stage: str, seconds: float, part: int = 0) -> dict:
-    """A stage in a process of its own; what it returned, or its last words."""
-    status, said = run([sys.executable, __file__, "--child", stage, "--part", str(part)], seconds)
-    lines = said.splitlines()
-    kept = [line for line in lines if not line.startswith("RESULT ")]
-    if stage != "compile":
-        print(*kept, sep="\n", flush=True)
-    say(f"{stage} {part}: exit status {status}")
-    found = [line[7:] for line in lines if line.startswith("RESULT ")]
-    return json.loads(found[-1]) if found else {"error": f"exit status {status}: {said[-3000:]}"}
-
-
 def compiled() -> list[dict]:
     """Everything compiled with CuPy, in a dozen processes."""
+
+    def part(number: int) -> dict:
+        return contest.child(__file__, "compile", 90, "--part", str(number), quiet=True)
+
     with ThreadPoolExecutor(COMPILERS) as pool:
-        return list(pool.map(lambda part: child("compile", 90, part), range(COMPILERS)))
+        return list(pool.map(part, range(COMPILERS)))
 
 
-def _versions() -> dict:
-    code = "import torch; print(torch.__version__, torch.backends.cudnn.version())"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
-    return {**gpu.describe(), "torch, cudnn": said.strip(), "python": sys.version.split()[0]}
-
-
-CHILDREN = {"compile": warm_up, "errors": lambda _: errors(), "times": lambda _: times()}
+CHILDREN = {
+    "compile": lambda part: contest.warm_up(kernels()[part::COMPILERS]),
+    "errors": lambda _: errors(),
+    "times": lambda _: contest.times(contenders),
+}
 DRIVERS = {"counted": drive_counted, "sanitized": drive_sanitized, "profiled": drive_profiled}
 
 
 def record(out: Path, stages: list[str]) -> None:
     """The stages, into `out`."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    whole: dict = {"device": _versions()}
+    whole: dict = {"device": contest.versions()}
     say(str(whole["device"]))
-    make = {"compile": compiled, "errors": lambda: child("errors", 60), "times": lambda: child("times", 130),
-            "sanitizer": sanitized, "counters": counted, "profile": profiled}  # fmt: skip
+    make = {
+        "compile": compiled,
+        "errors": lambda: contest.child(__file__, "errors", 60),
+        "times": lambda: contest.child(__file__, "times", 130),
+        "sanitizer": sanitized,
+        "counters": counted,
+        "profile": profiled,
+    }
     for stage in stages or make:
         try:
             whole[stage] = make[stage]()
@@ -419,7 +277,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.dry_run:
         print(simulated(STEPS[-1], *COUNTED[1]))
-        return 1 if compile_all() else 0
+        return 1 if contest.compile_all(kernels()) else 0
     if chosen.drive:
         DRIVERS[chosen.drive]()
         return 0
