@@ -125,7 +125,7 @@ __device__ __forceinline__ void mask(float (&r_S)[KEY_TILES][4], int end, int di
 // Where a row takes a new maximum, what was added up so far shrinks by the power of old - new. A
 // row is spread over four lanes: they agree on its maximum, each keeps a sum of its own weights.
 __device__ __forceinline__ void update_softmax(
-    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_correction)[2]
+    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_factor)[2]
 ) {
     const float scale = 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
     #pragma unroll
@@ -137,9 +137,9 @@ __device__ __forceinline__ void update_softmax(
         }
         new_max = fmaxf(new_max, shuffle_xor(new_max, 2));
         new_max = fmaxf(new_max, shuffle_xor(new_max, 1));
-        r_correction[h] = exp2f((r_max[h] - new_max) * scale);
+        r_factor[h] = exp2f((r_max[h] - new_max) * scale);
         r_max[h] = new_max;
-        r_sum[h] *= r_correction[h];
+        r_sum[h] *= r_factor[h];
         const float shift = new_max * scale;
         #pragma unroll
         for (int j = 0; j < KEY_TILES; j++) {
@@ -150,14 +150,12 @@ __device__ __forceinline__ void update_softmax(
     }
 }
 
-__device__ __forceinline__ void rescale(
-    float (&r_O)[DIM_TILES][4], const float (&r_correction)[2]
-) {
+__device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
     for (int j = 0; j < DIM_TILES; j++) {
         #pragma unroll
         for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_correction[i / 2];
+            r_O[j][i] *= r_factor[i / 2];
         }
     }
 }
@@ -249,10 +247,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) flash_attention(
         if (n - key < B_C || (CAUSAL && diagonal < B_C - 1)) {
             mask(r_S, n - key, diagonal);
         }
-        float r_correction[2];
+        float r_factor[2];
         unsigned r_P[KEY_TILES / 2][4];
-        update_softmax(r_S, r_max, r_sum, r_correction);
-        rescale(r_O, r_correction);
+        update_softmax(r_S, r_max, r_sum, r_factor);
+        rescale(r_O, r_factor);
         round_weights(r_P, r_S);
         wgmma_fence(r_O, r_P);
         multiply_pv(r_O, r_P, s_K + TILE);

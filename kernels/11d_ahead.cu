@@ -80,13 +80,6 @@ __device__ __forceinline__ void produce(
     }
 }
 
-// Tells the producer that this warp has done with a tile.
-__device__ __forceinline__ void release(Mbarrier* s_empty) {
-    if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(s_empty);
-    }
-}
-
 // Starts S = Q K^T for the warpgroup's rows and the tile's keys, in steps of 16 along d.
 __device__ __forceinline__ void multiply_qk(
     float (&r_S)[KEY_TILES][4], const ELEMENT* s_Q, const ELEMENT* s_K
@@ -137,7 +130,7 @@ __device__ __forceinline__ void mask(float (&r_S)[KEY_TILES][4], int end, int di
 // Where a row takes a new maximum, what was added up so far shrinks by the power of old - new. A
 // row is spread over four lanes: they agree on its maximum, each keeps a sum of its own weights.
 __device__ __forceinline__ void update_softmax(
-    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_correction)[2]
+    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_factor)[2]
 ) {
     const float scale = 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
     #pragma unroll
@@ -149,9 +142,9 @@ __device__ __forceinline__ void update_softmax(
         }
         new_max = fmaxf(new_max, shuffle_xor(new_max, 2));
         new_max = fmaxf(new_max, shuffle_xor(new_max, 1));
-        r_correction[h] = exp2f((r_max[h] - new_max) * scale);
+        r_factor[h] = exp2f((r_max[h] - new_max) * scale);
         r_max[h] = new_max;
-        r_sum[h] *= r_correction[h];
+        r_sum[h] *= r_factor[h];
         const float shift = new_max * scale;
         #pragma unroll
         for (int j = 0; j < KEY_TILES; j++) {
@@ -162,14 +155,12 @@ __device__ __forceinline__ void update_softmax(
     }
 }
 
-__device__ __forceinline__ void rescale(
-    float (&r_O)[DIM_TILES][4], const float (&r_correction)[2]
-) {
+__device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
     for (int j = 0; j < DIM_TILES; j++) {
         #pragma unroll
         for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_correction[i / 2];
+            r_O[j][i] *= r_factor[i / 2];
         }
     }
 }
@@ -260,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     float r_max[2] = {minus_infinity(), minus_infinity()};  // the largest score of a row so far
     float r_sum[2] = {};  // this lane's part of the sum of its weights so far
     float r_S[KEY_TILES][4];
-    float r_correction[2];
+    float r_factor[2];
     unsigned r_P[KEY_TILES / 2][4];
     const ELEMENT* s_rows = s_Q + warpgroup * 64 * PANEL;
     const int row = first + warpgroup * 64;
@@ -270,29 +261,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     wgmma_fence(r_S);
     multiply_qk(r_S, s_rows, s_K);
     wgmma_wait<0>(r_S);
-    release(&s_barriers.empty_K[0]);
+    mbarrier_arrive_warp(&s_barriers.empty_K[0]);
     mask(r_S, n, row);
-    update_softmax(r_S, r_max, r_sum, r_correction);
+    update_softmax(r_S, r_max, r_sum, r_factor);
     round_weights(r_P, r_S);
+    mbarrier_wait(&s_barriers.full_V[0], 0);
     for (int t = 1; t < tiles; t++) {
         const int stage = t % 2, parity = t / 2 % 2;
-        const int stage_V = 1 - stage, parity_V = (t - 1) / 2 % 2;  // V of the tile before
         mbarrier_wait(&s_barriers.full_K[stage], parity);
         wgmma_fence(r_S, r_O, r_P);
         multiply_qk(r_S, s_rows, s_K + stage * TILE);
-        mbarrier_wait(&s_barriers.full_V[stage_V], parity_V);
-        multiply_pv(r_O, r_P, s_V + stage_V * TILE);
+        multiply_pv(r_O, r_P, s_V + (1 - stage) * TILE);
         wgmma_wait<1>(r_S);  // S is there, P V goes on
-        release(&s_barriers.empty_K[stage]);
+        mbarrier_arrive_warp(&s_barriers.empty_K[stage]);
         mask(r_S, n - t * B_C, row - t * B_C);
-        update_softmax(r_S, r_max, r_sum, r_correction);
+        update_softmax(r_S, r_max, r_sum, r_factor);
+        settle(r_S);
+        mbarrier_wait(&s_barriers.full_V[stage], parity);  // for the next turn of the loop
         wgmma_wait<0>(r_O);
-        release(&s_barriers.empty_V[stage_V]);
-        rescale(r_O, r_correction);
+        mbarrier_arrive_warp(&s_barriers.empty_V[1 - stage]);
+        rescale(r_O, r_factor);
         round_weights(r_P, r_S);
     }
     const int last = tiles - 1;
-    mbarrier_wait(&s_barriers.full_V[last % 2], last / 2 % 2);
     wgmma_fence(r_O, r_P);
     multiply_pv(r_O, r_P, s_V + last % 2 * TILE);
     wgmma_wait<0>(r_O);

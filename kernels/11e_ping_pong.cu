@@ -40,7 +40,7 @@ constexpr int KEY_TILES = B_C / 8;       // parts of S with 8 keys each
 constexpr int DIM_TILES = HEAD_DIM / 8;  // parts of O with 8 columns each
 constexpr int TILE = B_C * HEAD_DIM;     // elements of a tile of K or V
 constexpr int PANEL = 64;                // elements in a row of a panel, 128 bytes
-constexpr int TURN = 8;  // named barrier of warpgroup 0's turn; those of the others follow
+constexpr int TURN = 8;                  // named barrier of warpgroup 0's turn; the others' follow
 
 // Where Q, K and V have come to whole, and where the consumers have done with K and V, twice each.
 struct Barriers {
@@ -81,13 +81,6 @@ __device__ __forceinline__ void produce(
     }
 }
 
-// Tells the producer that this warp has done with a tile.
-__device__ __forceinline__ void release(Mbarrier* s_empty) {
-    if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(s_empty);
-    }
-}
-
 // Starts S = Q K^T for the warpgroup's rows and the tile's keys, in steps of 16 along d.
 __device__ __forceinline__ void multiply_qk(
     float (&r_S)[KEY_TILES][4], const ELEMENT* s_Q, const ELEMENT* s_K
@@ -114,6 +107,18 @@ __device__ __forceinline__ void multiply_pv(
     wgmma_commit();
 }
 
+// Waits until the consumer before has started its products.
+__device__ __forceinline__ void wait_for_turn(int warpgroup) {
+    barrier_sync(TURN + warpgroup, 256);
+}
+
+// Lets the next consumer start its own; after the last tile nobody is left behind the last.
+__device__ __forceinline__ void pass_turn(int warpgroup, bool last) {
+    if (warpgroup < CONSUMERS - 1 || !last) {
+        barrier_arrive(TURN + (warpgroup + 1) % CONSUMERS, 256);
+    }
+}
+
 // Sets the scores that a row does not see to minus infinity: of keys from `end` on, and with
 // CAUSAL those right of the diagonal. The warpgroup's row 0 meets it in column `diagonal`.
 __device__ __forceinline__ void mask(float (&r_S)[KEY_TILES][4], int end, int diagonal) {
@@ -138,7 +143,7 @@ __device__ __forceinline__ void mask(float (&r_S)[KEY_TILES][4], int end, int di
 // Where a row takes a new maximum, what was added up so far shrinks by the power of old - new. A
 // row is spread over four lanes: they agree on its maximum, each keeps a sum of its own weights.
 __device__ __forceinline__ void update_softmax(
-    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_correction)[2]
+    float (&r_S)[KEY_TILES][4], float (&r_max)[2], float (&r_sum)[2], float (&r_factor)[2]
 ) {
     const float scale = 1.44269504f / sqrtf((float)HEAD_DIM);  // log2(e) / sqrt(d)
     #pragma unroll
@@ -150,9 +155,9 @@ __device__ __forceinline__ void update_softmax(
         }
         new_max = fmaxf(new_max, shuffle_xor(new_max, 2));
         new_max = fmaxf(new_max, shuffle_xor(new_max, 1));
-        r_correction[h] = exp2f((r_max[h] - new_max) * scale);
+        r_factor[h] = exp2f((r_max[h] - new_max) * scale);
         r_max[h] = new_max;
-        r_sum[h] *= r_correction[h];
+        r_sum[h] *= r_factor[h];
         const float shift = new_max * scale;
         #pragma unroll
         for (int j = 0; j < KEY_TILES; j++) {
@@ -163,14 +168,12 @@ __device__ __forceinline__ void update_softmax(
     }
 }
 
-__device__ __forceinline__ void rescale(
-    float (&r_O)[DIM_TILES][4], const float (&r_correction)[2]
-) {
+__device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
     for (int j = 0; j < DIM_TILES; j++) {
         #pragma unroll
         for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_correction[i / 2];
+            r_O[j][i] *= r_factor[i / 2];
         }
     }
 }
@@ -261,46 +264,46 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     float r_max[2] = {minus_infinity(), minus_infinity()};  // the largest score of a row so far
     float r_sum[2] = {};  // this lane's part of the sum of its weights so far
     float r_S[KEY_TILES][4];
-    float r_correction[2];
+    float r_factor[2];
     unsigned r_P[KEY_TILES / 2][4];
     const ELEMENT* s_rows = s_Q + warpgroup * 64 * PANEL;
     const int row = first + warpgroup * 64;
 
-    if (warpgroup == CONSUMERS - 1 && tiles > 1) {
+    if (warpgroup == CONSUMERS - 1) {
         barrier_arrive(TURN, 256);  // the first turn is that of warpgroup 0
     }
     mbarrier_wait(&s_barriers.full_Q, 0);
     mbarrier_wait(&s_barriers.full_K[0], 0);
+    wait_for_turn(warpgroup);
     wgmma_fence(r_S);
     multiply_qk(r_S, s_rows, s_K);
+    pass_turn(warpgroup, tiles == 1);
     wgmma_wait<0>(r_S);
-    release(&s_barriers.empty_K[0]);
+    mbarrier_arrive_warp(&s_barriers.empty_K[0]);
     mask(r_S, n, row);
-    update_softmax(r_S, r_max, r_sum, r_correction);
+    update_softmax(r_S, r_max, r_sum, r_factor);
     round_weights(r_P, r_S);
+    mbarrier_wait(&s_barriers.full_V[0], 0);
     for (int t = 1; t < tiles; t++) {
         const int stage = t % 2, parity = t / 2 % 2;
-        const int stage_V = 1 - stage, parity_V = (t - 1) / 2 % 2;  // V of the tile before
         mbarrier_wait(&s_barriers.full_K[stage], parity);
-        barrier_sync(TURN + warpgroup, 256);  // until the one before has had its turn
+        wait_for_turn(warpgroup);
         wgmma_fence(r_S, r_O, r_P);
         multiply_qk(r_S, s_rows, s_K + stage * TILE);
-        mbarrier_wait(&s_barriers.full_V[stage_V], parity_V);
-        multiply_pv(r_O, r_P, s_V + stage_V * TILE);
-        if (warpgroup < CONSUMERS - 1 || t < tiles - 1) {
-            barrier_arrive(TURN + (warpgroup + 1) % CONSUMERS, 256);
-        }
+        multiply_pv(r_O, r_P, s_V + (1 - stage) * TILE);
+        pass_turn(warpgroup, t == tiles - 1);
         wgmma_wait<1>(r_S);  // S is there, P V goes on
-        release(&s_barriers.empty_K[stage]);
+        mbarrier_arrive_warp(&s_barriers.empty_K[stage]);
         mask(r_S, n - t * B_C, row - t * B_C);
-        update_softmax(r_S, r_max, r_sum, r_correction);
+        update_softmax(r_S, r_max, r_sum, r_factor);
+        settle(r_S);
+        mbarrier_wait(&s_barriers.full_V[stage], parity);  // for the next turn of the loop
         wgmma_wait<0>(r_O);
-        release(&s_barriers.empty_V[stage_V]);
-        rescale(r_O, r_correction);
+        mbarrier_arrive_warp(&s_barriers.empty_V[1 - stage]);
+        rescale(r_O, r_factor);
         round_weights(r_P, r_S);
     }
     const int last = tiles - 1;
-    mbarrier_wait(&s_barriers.full_V[last % 2], last / 2 % 2);
     wgmma_fence(r_O, r_P);
     multiply_pv(r_O, r_P, s_V + last % 2 * TILE);
     wgmma_wait<0>(r_O);

@@ -75,6 +75,13 @@ __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
                  : "memory");
 }
 
+// One lane of the warp arrives for all of it.
+__device__ __forceinline__ void mbarrier_arrive_warp(Mbarrier* barrier) {
+    if (threadIdx.x % 32 == 0) {
+        mbarrier_arrive(barrier);
+    }
+}
+
 // Waits until the phase of this parity is complete. A try suspends the thread for a while.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
     int complete;
