@@ -28,7 +28,6 @@
 #define CAUSAL 0  // [0, 1] whether a row sees only the keys up to its own
 #endif
 
-static_assert(B_R % 64 == 0, "B_R must be a multiple of 64, the rows of a warpgroup.");
 static_assert((B_R + 4 * B_C) * HEAD_DIM * 2 <= 227 * 1024, "The tiles exceed 227 KB.");
 
 constexpr int THREADS = 2 * B_R;         // a warpgroup, 128 threads, for 64 rows of Q
@@ -50,7 +49,6 @@ template <int ROWS>
 __device__ __forceinline__ void load_tile(
     ELEMENT* s_tile, const TensorMap& map, Mbarrier* s_full, int row
 ) {
-    #pragma unroll
     for (int x = 0; x < HEAD_DIM; x += PANEL) {
         tma_load(s_tile + x * ROWS, map, s_full, x, row, blockIdx.y, blockIdx.z);
     }
@@ -172,11 +170,11 @@ __device__ __forceinline__ void store_rows(
     fence_async();  // TMA finds what this lane has written
     __syncwarp();
     if (lane == 0) {
-        #pragma unroll
         for (int x = 0; x < HEAD_DIM; x += PANEL) {
             tma_store(O, s_O + x * B_R + warp_row * PANEL, x, first + warp_row, blockIdx.y,
                       blockIdx.z);
         }
+        tma_store_commit();
         tma_store_wait();
     }
 }

@@ -7,7 +7,7 @@
 //
 // Launch:
 //   flash_attention  grid (ceil(n / B_R), heads, batch), block 2 * B_R + 128,
-//                    dynamic shared memory (B_R + 4 * B_C) * HEAD_DIM * 2 + 128 bytes
+//                    dynamic shared memory sizeof(Shared)
 // A consumer owns 64 rows of Q and of O, and every key.
 
 #include "hopper.cuh"
@@ -29,8 +29,6 @@
 #define CAUSAL 0  // [0, 1] whether a row sees only the keys up to its own
 #endif
 
-static_assert(B_R % 64 == 0, "B_R must be a multiple of 64, the rows of a warpgroup.");
-static_assert((B_R + 4 * B_C) * HEAD_DIM * 2 <= 227 * 1024, "The tiles exceed 227 KB.");
 
 constexpr int CONSUMERS = B_R / 64;             // warpgroups that multiply
 constexpr int THREADS = 128 * (CONSUMERS + 1);  // with the producer, which is the last
@@ -42,10 +40,13 @@ constexpr int DIM_TILES = HEAD_DIM / 8;  // parts of O with 8 columns each
 constexpr int TILE = B_C * HEAD_DIM;     // elements of a tile of K or V
 constexpr int PANEL = 64;                // elements in a row of a panel, 128 bytes
 
-// Where Q, K and V have come to whole, and where the consumers have done with K and V, twice each.
-struct Barriers {
+// What a block keeps in shared memory: two tiles of K and of V, and mbarriers that tell who may go on.
+struct Shared {
+    ELEMENT Q[B_R * HEAD_DIM];  // [HEAD_DIM / 64, B_R, 64], in the end the tile of O
+    ELEMENT K[2][TILE], V[2][TILE];  // [HEAD_DIM / 64, B_C, 64] each
     Mbarrier full_Q, full_K[2], full_V[2], empty_K[2], empty_V[2];
 };
+static_assert(sizeof(Shared) <= 227 * 1024, "The tiles exceed 227 KB.");
 
 // Where in the tile of Q or O chunk `chunk` of row `row` begins, in elements. A tile is panels of 64
 // columns, one behind the other, and each panel's rows are swizzled, as TMA does it.
@@ -59,7 +60,6 @@ __device__ __forceinline__ void load_tile(
     ELEMENT* s_tile, const TensorMap& map, Mbarrier* s_full, int row
 ) {
     mbarrier_expect(s_full, ROWS * HEAD_DIM * 2);
-    #pragma unroll
     for (int x = 0; x < HEAD_DIM; x += PANEL) {
         tma_load(s_tile + x * ROWS, map, s_full, x, row, blockIdx.y, blockIdx.z);
     }
@@ -68,16 +68,15 @@ __device__ __forceinline__ void load_tile(
 // What the producer's one thread does: fills both stages, and each again when it is empty. The
 // phase before an mbarrier's first counts as complete: the first tiles wait for nobody.
 __device__ __forceinline__ void produce(
-    ELEMENT* s_Q, ELEMENT* s_K, ELEMENT* s_V, Barriers& s_barriers, const TensorMap& Q,
-    const TensorMap& K, const TensorMap& V, int first, int tiles
+    Shared& s, const TensorMap& Q, const TensorMap& K, const TensorMap& V, int first, int tiles
 ) {
-    load_tile<B_R>(s_Q, Q, &s_barriers.full_Q, first);
+    load_tile<B_R>(s.Q, Q, &s.full_Q, first);
     for (int t = 0; t < tiles; t++) {
         const int stage = t % 2, parity = t / 2 % 2;
-        mbarrier_wait(&s_barriers.empty_K[stage], 1 - parity);
-        load_tile<B_C>(s_K + stage * TILE, K, &s_barriers.full_K[stage], t * B_C);
-        mbarrier_wait(&s_barriers.empty_V[stage], 1 - parity);
-        load_tile<B_C>(s_V + stage * TILE, V, &s_barriers.full_V[stage], t * B_C);
+        mbarrier_wait(&s.empty_K[stage], 1 - parity);
+        load_tile<B_C>(s.K[stage], K, &s.full_K[stage], t * B_C);
+        mbarrier_wait(&s.empty_V[stage], 1 - parity);
+        load_tile<B_C>(s.V[stage], V, &s.full_V[stage], t * B_C);
     }
 }
 
@@ -197,11 +196,11 @@ __device__ __forceinline__ void store_rows(
     fence_async();  // TMA finds what this lane has written
     __syncwarp();
     if (lane == 0) {
-        #pragma unroll
         for (int x = 0; x < HEAD_DIM; x += PANEL) {
             tma_store(O, s_O + x * B_R + warp_row * PANEL, x, first + warp_row, blockIdx.y,
                       blockIdx.z);
         }
+        tma_store_commit();
         tma_store_wait();
     }
 }
@@ -214,11 +213,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     const __grid_constant__ TensorMap O,  // and of O in boxes [1, 1, 16, 64]
     int n
 ) {
-    extern __shared__ __align__(1024) ELEMENT s_tiles[];
-    ELEMENT* s_Q = s_tiles;               // [HEAD_DIM / 64, B_R, 64], in the end the tile of O
-    ELEMENT* s_K = s_Q + B_R * HEAD_DIM;  // [2, HEAD_DIM / 64, B_C, 64]
-    ELEMENT* s_V = s_K + 2 * TILE;        // the same
-    Barriers& s_barriers = *reinterpret_cast<Barriers*>(s_V + 2 * TILE);
+    extern __shared__ __align__(1024) char s_bytes[];
+    Shared& s = *reinterpret_cast<Shared*>(s_bytes);
     const int warpgroup = warpgroup_index();
     // With CAUSAL the last rows see the most keys: their blocks start first.
     const int first = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * B_R;
@@ -226,12 +222,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     const int tiles = (keys + B_C - 1) / B_C;
 
     if (threadIdx.x == 0) {
-        mbarrier_init(&s_barriers.full_Q, 1);
+        mbarrier_init(&s.full_Q, 1);
         for (int stage = 0; stage < 2; stage++) {
-            mbarrier_init(&s_barriers.full_K[stage], 1);
-            mbarrier_init(&s_barriers.full_V[stage], 1);
-            mbarrier_init(&s_barriers.empty_K[stage], 4 * CONSUMERS);  // warps
-            mbarrier_init(&s_barriers.empty_V[stage], 4 * CONSUMERS);
+            mbarrier_init(&s.full_K[stage], 1);
+            mbarrier_init(&s.full_V[stage], 1);
+            mbarrier_init(&s.empty_K[stage], 4 * CONSUMERS);  // warps
+            mbarrier_init(&s.empty_V[stage], 4 * CONSUMERS);
         }
         fence_async();  // TMA finds the mbarriers
     }
@@ -239,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     if (warpgroup == CONSUMERS) {
         give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x % 128 == 0) {
-            produce(s_Q, s_K, s_V, s_barriers, Q, K, V, first, tiles);
+            produce(s, Q, K, V, first, tiles);
         }
         return;
     }
@@ -248,15 +244,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
     float r_O[DIM_TILES][4] = {};
     float r_max[2] = {minus_infinity(), minus_infinity()};  // the largest score of a row so far
     float r_sum[2] = {};  // this lane's part of the sum of its weights so far
-    mbarrier_wait(&s_barriers.full_Q, 0);
+    mbarrier_wait(&s.full_Q, 0);
     for (int t = 0; t < tiles; t++) {
         const int stage = t % 2, parity = t / 2 % 2;
         float r_S[KEY_TILES][4];
-        mbarrier_wait(&s_barriers.full_K[stage], parity);
+        mbarrier_wait(&s.full_K[stage], parity);
         wgmma_fence(r_S);
-        multiply_qk(r_S, s_Q + warpgroup * 64 * PANEL, s_K + stage * TILE);
+        multiply_qk(r_S, s.Q + warpgroup * 64 * PANEL, s.K[stage]);
         wgmma_wait<0>(r_S);
-        mbarrier_arrive_warp(&s_barriers.empty_K[stage]);
+        mbarrier_arrive_warp(&s.empty_K[stage]);
 
         const int end = n - t * B_C, diagonal = first + warpgroup * 64 - t * B_C;
         if (end < B_C || (CAUSAL && diagonal < B_C - 1)) {
@@ -267,12 +263,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         update_softmax(r_S, r_max, r_sum, r_factor);
         rescale(r_O, r_factor);
         round_weights(r_P, r_S);
-        mbarrier_wait(&s_barriers.full_V[stage], parity);
+        mbarrier_wait(&s.full_V[stage], parity);
         wgmma_fence(r_O, r_P);
-        multiply_pv(r_O, r_P, s_V + stage * TILE);
+        multiply_pv(r_O, r_P, s.V[stage]);
         wgmma_wait<0>(r_O);
-        mbarrier_arrive_warp(&s_barriers.empty_V[stage]);
+        mbarrier_arrive_warp(&s.empty_V[stage]);
     }
     barrier_sync(1 + warpgroup, 128);  // nobody still reads Q where others put O
-    store_rows(O, s_Q, r_O, r_sum, first);
+    store_rows(O, s.Q, r_O, r_sum, first);
 }

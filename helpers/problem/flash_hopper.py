@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..gpu import device
 from ..gpu.tensor_map import tensor_map
 from ..kernels.kernel import Kernel
@@ -26,7 +28,8 @@ WARPGROUP = 128  # threads
 GROUP_ROWS = 64  # rows of Q that a warpgroup multiplies
 PANEL = 64  # elements in a row of a box: the 128 bytes that TMA swizzles
 STORED = 16  # rows of O in a box: a warp's
-BARRIERS = 128  # bytes of mbarriers behind the tiles
+BARRIERS = 128  # bytes of mbarriers behind the tiles, at most
+MULTIPROCESSORS = 132  # of an H100 or H200, for launches on the simulator
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -36,32 +39,62 @@ class HopperRung(FlashRung):
     Attributes:
         maps: whether it takes tensor maps; else arrays and strides, as the rungs before.
         producers: warpgroups beside those that multiply.
+        stays: whether its blocks stay, one on each multiprocessor, until all work is done.
     """
 
     stages: int = 2
     maps: bool = True
     producers: int = 0
+    stays: bool = False
 
     def kernel(self, element: str = "half", d: int = 128) -> Kernel:
         return self._kernel_for(element, d)
 
+    def shared_bytes(self, d: int) -> int:
+        """Dynamic shared memory of a block: tiles of Q, K, V, and of O if it stays; mbarriers."""
+        b_r, b_c = self._rows()
+        tiles = b_r * (1 + self.stays) + 2 * self.stages * b_c
+        return tiles * d * 2 + BARRIERS * self.maps
+
     def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> Launch:  # noqa: E741 (its letter)
         b, h, n, d = self._check(Q, K, V, layout)
         k = self.kernel(self.element_of(Q), d)
-        b_r, b_c = (k.parameters[name].value for name in ("B_R", "B_C"))
-        shared = (b_r + 2 * self.stages * b_c) * d * 2
+        b_r, b_c = self._rows()
+        grid = (-(-n // b_r), h, b)
         args = (Q, K, V, O, n, *self.strides(h, n, d, layout))
         if self.maps:
-            shared += BARRIERS
             boxes = zip((Q, K, V, O), (b_r, b_c, b_c, STORED), strict=True)
             args = (*(_mapped(x, rows, layout) for x, rows in boxes), n)
+        if self.stays:
+            args = (*args, h, b)
+            grid = (self._blocks(grid[0] * h * b, Q), 1, 1)
         threads = (b_r // GROUP_ROWS + self.producers) * WARPGROUP
-        return Launch.of(k, (-(-n // b_r), h, b), (threads, 1, 1), args, shared)
+        return Launch.of(k, grid, (threads, 1, 1), args, self.shared_bytes(d))
+
+    def _rows(self) -> tuple[int, int]:
+        """Rows in a tile of Q, and of K."""
+        values = self.values
+        return int(values["B_R"]), int(values["B_C"])
+
+    def _blocks(self, items: int, array) -> int:
+        """Blocks that stay, for so many pieces of work.
+
+        With CAUSAL these take unequal time: each has a block then, which starts where one ends.
+        """
+        if self.values["CAUSAL"]:
+            return items
+        on_host = isinstance(array, np.ndarray)
+        return min(items, MULTIPROCESSORS if on_host else multiprocessors())
 
     def _check_device(self, launch: Launch) -> None:
         gpu = device.cp.cuda.Device()
         compiler = device.cp.cuda.nvrtc.getVersion()[0]
         check_hopper(self.name, int(gpu.compute_capability) / 10, compiler)
+
+
+def multiprocessors() -> int:
+    """How many this GPU has."""
+    return int(device.cp.cuda.Device().attributes["MultiProcessorCount"])
 
 
 def check_hopper(name: str, capability: float, compiler: int) -> None:
@@ -101,6 +134,9 @@ FLASH_AHEAD = HopperRung(name="flash_ahead", chapter=11, file="11d_ahead.cu", pr
 FLASH_PING_PONG = HopperRung(
     name="flash_ping_pong", chapter=11, file="11e_ping_pong.cu", producers=1
 )
+FLASH_PERSISTENT = HopperRung(
+    name="flash_persistent", chapter=11, file="11f_persistent.cu", producers=1, stays=True
+)
 
 HOPPER = (
     FLASH_WGMMA,
@@ -108,4 +144,5 @@ HOPPER = (
     FLASH_PRODUCER,
     FLASH_AHEAD,
     FLASH_PING_PONG,
+    FLASH_PERSISTENT,
 )

@@ -139,13 +139,14 @@ __device__ __forceinline__ void tma_store(
                  : "memory");
 }
 
-// Waits until all copies that this thread has started from shared memory have read it.
+// Makes a group of the copies from shared memory that this thread has started.
+__device__ __forceinline__ void tma_store_commit() {
+    asm volatile("cp.async.bulk.commit_group;" : : : "memory");
+}
+
+// Waits until all of them have read shared memory.
 __device__ __forceinline__ void tma_store_wait() {
-    asm volatile("cp.async.bulk.commit_group;\n"
-                 "cp.async.bulk.wait_group.read 0;"
-                 :
-                 :
-                 : "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 }
 
 // ---- Products of a warpgroup ("wgmma.mma_async")
