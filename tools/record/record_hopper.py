@@ -63,12 +63,29 @@ _SELDOM = (
         "        if (any_lane(r_factor[0] < 1.0f || r_factor[1] < 1.0f)) { rescale(r_O, r_factor); }\n",
     ),
 )
+# The assembler then waits for P V before the softmax: nothing holds the wait behind it.
+_EARLY_WAIT = (
+    ("        mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop\n", ""),
+    ("    mbarrier_wait(&s.full_V[0], 0);\n", ""),
+    (
+        "        multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
+        "        mbarrier_wait(&s.full_V[1 - stage], (t - 1) / 2 % 2);\n"
+        "        multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
+    ),
+    (
+        "    multiply_pv(r_O, r_P, s.V[(tiles - 1) % 2]);\n",
+        "    mbarrier_wait(&s.full_V[(tiles - 1) % 2], (tiles - 1) / 2 % 2);\n"
+        "    multiply_pv(r_O, r_P, s.V[(tiles - 1) % 2]);\n",
+    ),
+)
 TRIED = (
     Variant("11a, B_C 128", {"B_C": 128}, rung=FLASH_WGMMA),
     Variant("11b, B_C 128", {"B_C": 128}, rung=FLASH_TMA),
     Variant("11b, B_R 192", {"B_R": 192}, rung=FLASH_TMA),
     Variant("11c, B_C 64", {"B_C": 64}, rung=FLASH_PRODUCER),
     Variant("11d, B_R 192", {"B_R": 192}, rung=FLASH_AHEAD),
+    Variant("11d, waits early", changes=_EARLY_WAIT, rung=FLASH_AHEAD),
+    Variant("11e, waits early", changes=_EARLY_WAIT, rung=FLASH_PING_PONG),
     Variant("11d, seldom", changes=_SELDOM, rung=FLASH_AHEAD),
     Variant("11e, B_R 192", {"B_R": 192}, rung=FLASH_PING_PONG),
     Variant("11e, B_R 192, B_C 64", {"B_R": 192, "B_C": 64}, rung=FLASH_PING_PONG),
