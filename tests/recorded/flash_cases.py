@@ -120,9 +120,9 @@ class Variant:
             k.code = k.code.replace(old, new)
         return k
 
-    def launch_of(self, Q, K, V, out) -> Launch:
+    def launch_of(self, Q, K, V, out, layout: str = "bhnd") -> Launch:
         """The launch of the changed kernel that writes `out`."""
-        launch = self.rung.with_parameters(**self.values).launch_of(Q, K, V, out)
+        launch = self.rung.with_parameters(**self.values).launch_of(Q, K, V, out, layout)
         own = launch.kernel.parameters
         k = self.kernel(own["ELEMENT"].value, own["HEAD_DIM"].value)
         return dataclasses.replace(launch, kernel=k)
