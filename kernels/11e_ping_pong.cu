@@ -263,24 +263,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         barrier_arrive(TURN, 256);  // the first turn is that of warpgroup 0
     }
     mbarrier_wait(&s.full_Q, 0);
-    mbarrier_wait(&s.full_K[0], 0);
-    barrier_sync(TURN + warpgroup, 256);
-    wgmma_fence(r_S);
-    multiply_qk(r_S, s_rows, s.K[0]);
-    pass_turn(warpgroup, tiles == 1);
-    wgmma_wait<0>(r_S);
-    mbarrier_arrive_warp(&s.empty_K[0]);
-    mask(r_S, n, row);
-    update_softmax(r_S, r_max, r_sum, r_factor);
-    round_weights(r_P, r_S);
-    mbarrier_wait(&s.full_V[0], 0);
-    for (int t = 1; t < tiles; t++) {
+    for (int t = 0; t < tiles; t++) {
         const int stage = t % 2, parity = t / 2 % 2;
         mbarrier_wait(&s.full_K[stage], parity);
         barrier_sync(TURN + warpgroup, 256);  // until the consumer before has started its own
         wgmma_fence(r_S, r_O, r_P);
         multiply_qk(r_S, s_rows, s.K[stage]);
-        multiply_pv(r_O, r_P, s.V[1 - stage]);
+        if (t > 0) {
+            multiply_pv(r_O, r_P, s.V[1 - stage]);
+        } else {
+            wgmma_commit();  // a group of nothing, for the wait below
+        }
         pass_turn(warpgroup, t == tiles - 1);
         wgmma_wait<1>(r_S);  // S is there, P V goes on
         mbarrier_arrive_warp(&s.empty_K[stage]);
@@ -289,7 +282,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         settle(r_S);
         mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop
         wgmma_wait<0>(r_O);
-        mbarrier_arrive_warp(&s.empty_V[1 - stage]);
+        if (t > 0) {
+            mbarrier_arrive_warp(&s.empty_V[1 - stage]);
+        }
         rescale(r_O, r_factor);
         round_weights(r_P, r_S);
     }

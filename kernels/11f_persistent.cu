@@ -81,8 +81,7 @@ __device__ __forceinline__ void load_tile(
 // What the producer's one thread does: fills both stages, and each again when it is empty. The
 // phase before an mbarrier's first counts as complete: the first tiles wait for nobody.
 __device__ __forceinline__ void produce(
-    Shared& s, const TensorMap& Q, const TensorMap& K, const TensorMap& V, int n, int heads,
-    int items
+    Shared& s, const TensorMap& Q, const TensorMap& K, const TensorMap& V, int n, int heads, int items
 ) {
     int count = 0, round = 0;  // tiles and pieces of work so far
     for (int item = blockIdx.x; item < items; item += gridDim.x, round++) {
@@ -286,27 +285,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         float r_S[KEY_TILES][4], r_factor[2];
         unsigned r_P[KEY_TILES / 2][4];
 
-        int stage = count % 2, parity = count / 2 % 2;
+        int stage = 0;
         mbarrier_wait(&s.full_Q, round % 2);
-        mbarrier_wait(&s.full_K[stage], parity);
-        barrier_sync(TURN + warpgroup, 256);
-        wgmma_fence(r_S);
-        multiply_qk(r_S, s_rows, s.K[stage]);
-        pass_turn(warpgroup, last && work.tiles == 1);
-        wgmma_wait<0>(r_S);
-        mbarrier_arrive_warp(&s.empty_K[stage]);
-        mask(r_S, n, row);
-        update_softmax(r_S, r_max, r_sum, r_factor);
-        round_weights(r_P, r_S);
-        mbarrier_wait(&s.full_V[stage], parity);
-        for (int t = 1; t < work.tiles; t++) {
-            count++;
-            stage = count % 2, parity = count / 2 % 2;
+        for (int t = 0; t < work.tiles; t++, count++) {
+            stage = count % 2;
+            const int parity = count / 2 % 2;
             mbarrier_wait(&s.full_K[stage], parity);
             barrier_sync(TURN + warpgroup, 256);  // until the consumer before has started its own
             wgmma_fence(r_S, r_O, r_P);
             multiply_qk(r_S, s_rows, s.K[stage]);
-            multiply_pv(r_O, r_P, s.V[1 - stage]);
+            if (t > 0) {
+                multiply_pv(r_O, r_P, s.V[1 - stage]);
+            } else {
+                wgmma_commit();  // a group of nothing, for the wait below
+            }
             pass_turn(warpgroup, last && t == work.tiles - 1);
             wgmma_wait<1>(r_S);  // S is there, P V goes on
             mbarrier_arrive_warp(&s.empty_K[stage]);
@@ -315,7 +307,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
             settle(r_S);
             mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop
             wgmma_wait<0>(r_O);
-            mbarrier_arrive_warp(&s.empty_V[1 - stage]);
+            if (t > 0) {
+                mbarrier_arrive_warp(&s.empty_V[1 - stage]);
+            }
             rescale(r_O, r_factor);
             round_weights(r_P, r_S);
         }
@@ -324,7 +318,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         multiply_pv(r_O, r_P, s.V[stage]);
         wgmma_wait<0>(r_O);
         mbarrier_arrive_warp(&s.empty_V[stage]);
-        count++;
         store_rows(O, s.O, r_O, r_sum, work);
     }
     tma_store_wait();

@@ -66,11 +66,10 @@ _SELDOM = (
 # The assembler then waits for P V before the softmax: nothing holds the wait behind it.
 _EARLY_WAIT = (
     ("        mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop\n", ""),
-    ("    mbarrier_wait(&s.full_V[0], 0);\n", ""),
     (
-        "        multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
-        "        mbarrier_wait(&s.full_V[1 - stage], (t - 1) / 2 % 2);\n"
-        "        multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
+        "            multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
+        "            mbarrier_wait(&s.full_V[1 - stage], (t - 1) / 2 % 2);\n"
+        "            multiply_pv(r_O, r_P, s.V[1 - stage]);\n",
     ),
     (
         "    multiply_pv(r_O, r_P, s.V[(tiles - 1) % 2]);\n",
