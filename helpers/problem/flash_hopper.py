@@ -87,9 +87,10 @@ class HopperRung(FlashRung):
         return min(items, MULTIPROCESSORS if on_host else multiprocessors())
 
     def _check_device(self, launch: Launch) -> None:
-        gpu = device.cp.cuda.Device()
-        compiler = device.cp.cuda.nvrtc.getVersion()[0]
-        check_hopper(self.name, int(gpu.compute_capability) / 10, compiler)
+        if device.is_gpu:
+            cuda = device.cp.cuda
+            capability = int(cuda.Device().compute_capability) / 10
+            check_hopper(self.name, capability, cuda.nvrtc.getVersion()[0])
 
 
 def multiprocessors() -> int:

@@ -1,0 +1,175 @@
+"""The kernels of chapter 11 against float64, causal or not; their counters and machine code."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from helpers import cp, simulator
+from helpers.kernels import KernelError
+from helpers.problem.attention import relative_error
+from helpers.problem.flash import LAYOUTS
+from helpers.problem.flash_hopper import (
+    FLASH_AHEAD,
+    FLASH_PERSISTENT,
+    FLASH_PING_PONG,
+    FLASH_PRODUCER,
+    FLASH_TMA,
+    FLASH_WGMMA,
+    HOPPER,
+    check_hopper,
+)
+from helpers.problem.flash_inputs import TOLERANCE, make_inputs, reference, to_float
+
+each_rung = pytest.mark.parametrize("rung", HOPPER, ids=lambda rung: rung.name)
+ELEMENTS, DIMS = ("half", "nv_bfloat16"), (64, 128)
+
+# Lengths that tiles fill and do not, one row, several heads and batches.
+CASES = [
+    # batch, heads, n, d, element, layout, parameters
+    (2, 1, 1, 128, "half", "bhnd", {"CAUSAL": 1}),
+    (1, 2, 130, 64, "nv_bfloat16", "bnhd", {"B_C": 64, "CAUSAL": 1}),
+    (1, 1, 257, 64, "half", "bhnd", {"B_R": 192}),
+]
+CONFLICTS = ("shared_load_bank_conflicts", "shared_store_bank_conflicts")
+
+
+def inputs(b, h, n, d, element="half", layout="bhnd"):
+    """Q, K and V, in no order of axes alike."""
+    arrays = make_inputs(b, h, n, d, element, seed=1000 * n + d)
+    return [np.ascontiguousarray(x if layout == "bhnd" else x.swapaxes(1, 2)) for x in arrays]
+
+
+def error(result, Q, K, V, layout="bhnd", causal=0):
+    return relative_error(to_float(result), reference(Q, K, V, layout, bool(causal)))
+
+
+@each_rung
+@pytest.mark.parametrize(("b", "h", "n", "d", "element", "layout", "values"), CASES)
+def test_rung_against_float64(rung, b, h, n, d, element, layout, values):
+    arrays = inputs(b, h, n, d, element, layout)
+    result, _ = rung.simulate(*arrays, layout=layout, count=False, **values)
+    assert error(result, *arrays, layout, values.get("CAUSAL")) < TOLERANCE[element]
+
+
+@each_rung
+def test_scores_far_apart(rung):
+    """The maximum moves from tile to tile, by more than the exponents of fp32 could bear."""
+    rng = np.random.default_rng(5)
+    Q, K, V = (rng.standard_normal((1, 1, 150, 64)) for _ in range(3))
+    K *= np.linspace(-100, 120, 150)[:, None]
+    Q, K, V = (x.astype(np.float16) for x in (Q, K, V))
+    assert abs(to_float(Q)[0, 0] @ to_float(K)[0, 0].T / 8).max() > 300
+    result, _ = rung.simulate(Q, K, V, count=False)
+    assert error(result, Q, K, V) < TOLERANCE["half"]
+
+
+def test_blocks_that_stay_take_several_pieces_of_work():
+    """Two blocks do seven pieces, of two heads and as many batches, and more than one tile each."""
+    Q, K, V = inputs(1, 7, 65, 64)
+    out = np.full_like(Q, np.nan)
+    launch = FLASH_PERSISTENT.with_parameters(B_C=64).launch_of(Q, K, V, out)
+    assert launch.grid == (7, 1, 1)
+    simulator.launch(
+        launch.kernel.code, launch.kernel.entry, (2, 1, 1), launch.block, launch.args,
+        options=launch.kernel.options, shared_mem=launch.shared_mem,
+        max_dynamic_shared=launch.shared_mem, count=False,
+    )  # fmt: skip
+    assert error(out, Q, K, V) < TOLERANCE["half"]
+
+
+def test_blocks_that_stay_are_one_a_multiprocessor():
+    Q, K, V = (np.empty((2, 40, 256, 64), np.float16) for _ in range(3))
+    grids = [
+        FLASH_PERSISTENT.with_parameters(CAUSAL=c).launch_of(Q, K, V, Q.copy()).grid for c in (0, 1)
+    ]
+    assert grids == [(132, 1, 1), (2 * 40 * 2, 1, 1)]
+
+
+@pytest.mark.parametrize("rung", [FLASH_WGMMA, FLASH_TMA, FLASH_PING_PONG], ids=lambda r: r.name)
+def test_counters_of_a_small_grid(rung):
+    Q, K, V = inputs(1, 1, 256, 64)
+    _, (report,) = rung.simulate(Q, K, V)
+    counted = report.counters
+    assert [counted[name] for name in CONFLICTS] == [0, 0]
+    # A warp stores its 16 rows of O as 2 x 8 instructions of 4 bytes a lane, each a wavefront.
+    assert counted["shared_store_wavefronts"] == 16 * 16
+    # Only the first rung's threads move tiles: two blocks read all of K and V, and half of Q.
+    sectors = 256 * 64 * 2 // 32
+    assert counted["global_load_sectors"] == (5 * sectors if rung is FLASH_WGMMA else 0)
+    assert counted["global_store_sectors"] == (sectors if rung is FLASH_WGMMA else 0)
+
+
+@pytest.mark.parametrize(
+    ("rung", "registers", "d", "products"),
+    [
+        (FLASH_WGMMA, 128, 128, {"HGMMA.64x64x16.F32": 8, "HGMMA.64x128x16.F32": 4}),
+        (FLASH_TMA, 128, 128, {"HGMMA.64x64x16.F32": 8, "HGMMA.64x128x16.F32": 4}),
+        (FLASH_PRODUCER, 168, 128, {"HGMMA.64x128x16.F32": 16}),
+        (FLASH_AHEAD, 168, 128, {"HGMMA.64x128x16.F32": 24}),
+        (FLASH_PING_PONG, 168, 128, {"HGMMA.64x128x16.F32": 24}),
+        (FLASH_PERSISTENT, 168, 64, {"HGMMA.64x128x16.F32": 4, "HGMMA.64x64x16.F32": 16}),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_registers_suffice(rung, registers, d, products):
+    """Nothing is spilled, and all products are there: those of P V twice where they come behind."""
+    code = rung.kernel("half", d).machine_code()
+    assert code.architecture == "sm_90a"
+    assert code.registers <= registers and code.spilled_bytes == 0
+    found = {name: n for name, n in code.opcodes.items() if name in products}
+    assert found == products
+
+
+@pytest.mark.parametrize("rung", [FLASH_AHEAD, FLASH_PING_PONG], ids=lambda rung: rung.name)
+def test_the_softmax_runs_before_the_wait_for_p_v(rung):
+    """Of the exponentials in the loop, none comes behind the wait for both groups of products."""
+    opcodes = [one.text for one in rung.kernel("half", 128).machine_code().instructions]
+    waits = [i for i, text in enumerate(opcodes) if "WARPGROUP.DEPBAR" in text]
+    assert [opcodes[i].split()[-1] for i in waits] == ["0x1", "0x0", "0x0"]
+    exponentials = [i for i, text in enumerate(opcodes) if text.startswith("MUFU.EX2")]
+    assert len(exponentials) > 64
+    assert all(waits[0] < i < waits[1] for i in exponentials)
+
+
+def test_each_is_a_step_over_the_one_before():
+    for before, rung in itertools.pairwise(HOPPER):
+        lines = [one.kernel("half", 64).source.split("\n") for one in (before, rung)]
+        kept = set(lines[0]) & set(lines[1])
+        assert len([line for line in lines[1] if line in kept]) > 0.7 * len(lines[1]), rung.name
+
+
+def test_other_gpus_and_compilers_are_told_what_lacks():
+    check_hopper("flash_tma", 9.0, 13)
+    with pytest.raises(KernelError, match=r"flash_tma needs a GPU of compute capability 9\.0"):
+        check_hopper("flash_tma", 8.0, 13)
+    with pytest.raises(KernelError, match=r"this one has 12\.0"):
+        check_hopper("flash_tma", 12.0, 13)
+    with pytest.raises(KernelError, match=r"needs CUDA 12 or newer.*CuPy's is of CUDA 11"):
+        check_hopper("flash_tma", 9.0, 11)
+
+
+def test_a_rung_runs_where_arrays_of_cp_are():
+    arrays = inputs(1, 2, 70, 64, layout="bnhd")
+    result = FLASH_TMA.run(*map(cp.asarray, arrays), layout="bnhd", CAUSAL=1)
+    assert error(cp.asnumpy(result), *arrays, "bnhd", 1) < TOLERANCE["half"]
+
+
+def test_a_head_dim_that_no_kernel_takes():
+    with pytest.raises(KernelError, match="head dim of 64 or 128, not 32"):
+        FLASH_TMA.simulate(*inputs(1, 1, 8, 32))
+
+
+@pytest.mark.gpu
+@each_rung
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("d", DIMS)
+def test_rung_against_float64_on_this_gpu(rung, d, element):
+    for n, (b, h), layout, causal in itertools.product(
+        (1, 17, 64, 100, 257, 512, 1000), ((1, 1), (2, 3), (3, 2)), LAYOUTS, (0, 1)
+    ):
+        arrays = inputs(b, h, n, d, element, layout)
+        result = rung.run(*arrays, layout=layout, CAUSAL=causal)
+        assert error(result, *arrays, layout, causal) < TOLERANCE[element], (n, b, h, causal)
