@@ -19,7 +19,7 @@
 #define HEAD_DIM 128  // [64, 128] d, the elements in a row
 #endif
 #ifndef B_R
-#define B_R 128  // [64, 128, 192] rows of Q that a block works on
+#define B_R 128  // [128, 192] rows of Q that a block works on
 #endif
 #ifndef B_C
 #define B_C 64  // [64, 128] rows in a tile of K or V

@@ -29,7 +29,7 @@ ELEMENTS, DIMS = ("half", "nv_bfloat16"), (64, 128)
 # Lengths that tiles fill and do not, one row, several heads and batches.
 CASES = [
     # batch, heads, n, d, element, layout, parameters
-    (2, 1, 1, 128, "half", "bhnd", {"CAUSAL": 1}),
+    (2, 1, 1, 128, "half", "bhnd", {"B_C": 128, "CAUSAL": 1}),
     (1, 2, 130, 64, "nv_bfloat16", "bnhd", {"B_C": 64, "CAUSAL": 1}),
     (1, 1, 257, 64, "half", "bhnd", {"B_R": 192}),
 ]
