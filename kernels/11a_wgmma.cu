@@ -98,8 +98,8 @@ __device__ __forceinline__ void multiply_pv(
 ) {
     #pragma unroll
     for (int k = 0; k < B_C / 16; k++) {
-        wgmma<ELEMENT, true>(r_O, r_P[k],
-                             describe(s_V + 16 * k * PANEL, 1024, B_C * PANEL * 2), true);
+        const ELEMENT* s_step = s_V + 16 * k * PANEL;
+        wgmma<ELEMENT, true>(r_O, r_P[k], describe(s_step, 1024, B_C * PANEL * 2), true);
     }
     wgmma_commit();
 }
@@ -152,11 +152,8 @@ __device__ __forceinline__ void update_softmax(
 
 __device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
-    for (int j = 0; j < DIM_TILES; j++) {
-        #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_factor[i / 2];
-        }
+    for (int i = 0; i < 4 * DIM_TILES; i++) {
+        r_O[i / 4][i % 4] *= r_factor[i % 4 / 2];
     }
 }
 
@@ -172,7 +169,7 @@ __device__ __forceinline__ void round_weights(
 }
 
 // Writes the warp's 16 rows of O, divided by their sums, through its rows of the tile of Q: 4 bytes
-// a lane go in, 16 come out, so that global memory gets whole rows. Rows from `rows` on are left out.
+// a lane go in, 16 come out, so that global memory gets whole rows. Rows from `rows` on stay out.
 __device__ __forceinline__ void store_rows(
     ELEMENT* O, ELEMENT* s_O, const float (&r_O)[DIM_TILES][4], const float (&r_sum)[2],
     int rows, int row_stride

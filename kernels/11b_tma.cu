@@ -1,7 +1,7 @@
 // 11a_wgmma.cu with tiles that the tensor memory accelerator (TMA) copies and swizzles: one thread
 // starts a copy, and an mbarrier tells all of them when its bytes are there.
 //
-// Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. Where they lie stands in tensor maps,
+// Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. Tensor maps say where they lie,
 // whatever the order of batch, heads and n in memory.
 //
 // Launch:
@@ -38,13 +38,13 @@ constexpr int PANEL = 64;                // elements in a row of a panel, 128 by
 // Blocks that a multiprocessor is to hold at least, which limits the registers of a thread.
 constexpr int BLOCKS = B_R > 128 || B_C > 64 ? 1 : 2;
 
-// Where in the tile of Q or O chunk `chunk` of row `row` begins, in elements. A tile is panels of 64
-// columns, one behind the other, and each panel's rows are swizzled, as TMA does it.
+// Where in the tile of Q or O chunk `chunk` of row `row` begins, in elements. A tile is panels of
+// 64 columns, one behind the other, and each panel's rows are swizzled, as TMA does it.
 __device__ __forceinline__ int place(int row, int chunk) {
     return (chunk / 8 * B_R + row) * PANEL + 8 * swizzle(row, chunk % 8);
 }
 
-// Starts copying ROWS rows of this block's head, from row `row` on, to a tile: a box for each panel.
+// Starts copying ROWS rows of the block's head, from row `row` on, to a tile: a box a panel.
 template <int ROWS>
 __device__ __forceinline__ void load_tile(
     ELEMENT* s_tile, const TensorMap& map, Mbarrier* s_full, int row
@@ -74,8 +74,8 @@ __device__ __forceinline__ void multiply_pv(
 ) {
     #pragma unroll
     for (int k = 0; k < B_C / 16; k++) {
-        wgmma<ELEMENT, true>(r_O, r_P[k],
-                             describe(s_V + 16 * k * PANEL, 1024, B_C * PANEL * 2), true);
+        const ELEMENT* s_step = s_V + 16 * k * PANEL;
+        wgmma<ELEMENT, true>(r_O, r_P[k], describe(s_step, 1024, B_C * PANEL * 2), true);
     }
     wgmma_commit();
 }
@@ -128,11 +128,8 @@ __device__ __forceinline__ void update_softmax(
 
 __device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
-    for (int j = 0; j < DIM_TILES; j++) {
-        #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_factor[i / 2];
-        }
+    for (int i = 0; i < 4 * DIM_TILES; i++) {
+        r_O[i / 4][i % 4] *= r_factor[i % 4 / 2];
     }
 }
 
@@ -147,8 +144,8 @@ __device__ __forceinline__ void round_weights(
     }
 }
 
-// Writes the warp's 16 rows of O, divided by their sums, to its rows of the tile of Q: 4 bytes a lane.
-// From there TMA stores them, the rows before n.
+// Writes the warp's 16 rows of O, divided by their sums, to its rows of the tile of Q, 4 bytes a
+// lane. From there TMA stores them, the rows before n.
 __device__ __forceinline__ void store_rows(
     const TensorMap& O, ELEMENT* s_O, const float (&r_O)[DIM_TILES][4], const float (&r_sum)[2],
     int first
@@ -168,11 +165,11 @@ __device__ __forceinline__ void store_rows(
         }
     }
     fence_async();  // TMA finds what this lane has written
-    __syncwarp();
+    __syncwarp();   // and what the others have
     if (lane == 0) {
         for (int x = 0; x < HEAD_DIM; x += PANEL) {
-            tma_store(O, s_O + x * B_R + warp_row * PANEL, x, first + warp_row, blockIdx.y,
-                      blockIdx.z);
+            const ELEMENT* s_box = s_O + x * B_R + warp_row * PANEL;
+            tma_store(O, s_box, x, first + warp_row, blockIdx.y, blockIdx.z);
         }
         tma_store_commit();
         tma_store_wait();
@@ -205,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) flash_attention(
         mbarrier_init(&s_full[1], 1);
         fence_async();  // TMA finds the mbarriers
     }
-    __syncthreads();
+    __syncthreads();  // nobody uses an mbarrier before it is made
     if (threadIdx.x == 0) {
         mbarrier_expect(&s_full[0], (B_R + 2 * B_C) * HEAD_DIM * 2);
         load_tile<B_R>(s_Q, Q, &s_full[0], first);

@@ -1,7 +1,7 @@
-// 11c_producer.cu with the next tile's scores started before this tile's P V: while the softmax of a
-// warpgroup runs, its tensor cores have P V to do.
+// 11c_producer.cu with the next scores started before this tile's P V: while a warpgroup's softmax
+// runs, its tensor cores have P V to do.
 //
-// Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. Where they lie stands in tensor maps,
+// Q, K, V and O hold 16-bit elements, HEAD_DIM of them in a row. Tensor maps say where they lie,
 // whatever the order of batch, heads and n in memory.
 //
 // Launch:
@@ -39,7 +39,7 @@ constexpr int DIM_TILES = HEAD_DIM / 8;  // parts of O with 8 columns each
 constexpr int TILE = B_C * HEAD_DIM;     // elements of a tile of K or V
 constexpr int PANEL = 64;                // elements in a row of a panel, 128 bytes
 
-// What a block keeps in shared memory: two tiles of K and of V, and mbarriers that tell who may go on.
+// Shared memory of a block: two tiles of K and of V, and mbarriers that tell who may go on.
 struct Shared {
     ELEMENT Q[B_R * HEAD_DIM];  // [HEAD_DIM / 64, B_R, 64], in the end the tile of O
     ELEMENT K[2][TILE], V[2][TILE];  // [HEAD_DIM / 64, B_C, 64] each
@@ -47,13 +47,13 @@ struct Shared {
 };
 static_assert(sizeof(Shared) <= 227 * 1024, "The tiles exceed 227 KB.");
 
-// Where in the tile of Q or O chunk `chunk` of row `row` begins, in elements. A tile is panels of 64
-// columns, one behind the other, and each panel's rows are swizzled, as TMA does it.
+// Where in the tile of Q or O chunk `chunk` of row `row` begins, in elements. A tile is panels of
+// 64 columns, one behind the other, and each panel's rows are swizzled, as TMA does it.
 __device__ __forceinline__ int place(int row, int chunk) {
     return (chunk / 8 * B_R + row) * PANEL + 8 * swizzle(row, chunk % 8);
 }
 
-// Starts copying ROWS rows of this block's head, from row `row` on, to a tile: a box for each panel.
+// Starts copying ROWS rows of the block's head, from row `row` on, to a tile: a box a panel.
 template <int ROWS>
 __device__ __forceinline__ void load_tile(
     ELEMENT* s_tile, const TensorMap& map, Mbarrier* s_full, int row
@@ -99,8 +99,8 @@ __device__ __forceinline__ void multiply_pv(
 ) {
     #pragma unroll
     for (int k = 0; k < B_C / 16; k++) {
-        wgmma<ELEMENT, true>(r_O, r_P[k],
-                             describe(s_V + 16 * k * PANEL, 1024, B_C * PANEL * 2), true);
+        const ELEMENT* s_step = s_V + 16 * k * PANEL;
+        wgmma<ELEMENT, true>(r_O, r_P[k], describe(s_step, 1024, B_C * PANEL * 2), true);
     }
     wgmma_commit();
 }
@@ -156,11 +156,8 @@ __device__ __forceinline__ void update_softmax(
 
 __device__ __forceinline__ void rescale(float (&r_O)[DIM_TILES][4], const float (&r_factor)[2]) {
     #pragma unroll
-    for (int j = 0; j < DIM_TILES; j++) {
-        #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            r_O[j][i] *= r_factor[i / 2];
-        }
+    for (int i = 0; i < 4 * DIM_TILES; i++) {
+        r_O[i / 4][i % 4] *= r_factor[i % 4 / 2];
     }
 }
 
@@ -175,8 +172,8 @@ __device__ __forceinline__ void round_weights(
     }
 }
 
-// Writes the warp's 16 rows of O, divided by their sums, to its rows of the tile of Q: 4 bytes a lane.
-// From there TMA stores them, the rows before n.
+// Writes the warp's 16 rows of O, divided by their sums, to its rows of the tile of Q, 4 bytes a
+// lane. From there TMA stores them, the rows before n.
 __device__ __forceinline__ void store_rows(
     const TensorMap& O, ELEMENT* s_O, const float (&r_O)[DIM_TILES][4], const float (&r_sum)[2],
     int first
@@ -196,11 +193,11 @@ __device__ __forceinline__ void store_rows(
         }
     }
     fence_async();  // TMA finds what this lane has written
-    __syncwarp();
+    __syncwarp();   // and what the others have
     if (lane == 0) {
         for (int x = 0; x < HEAD_DIM; x += PANEL) {
-            tma_store(O, s_O + x * B_R + warp_row * PANEL, x, first + warp_row, blockIdx.y,
-                      blockIdx.z);
+            const ELEMENT* s_box = s_O + x * B_R + warp_row * PANEL;
+            tma_store(O, s_box, x, first + warp_row, blockIdx.y, blockIdx.z);
         }
         tma_store_commit();
         tma_store_wait();
@@ -233,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         }
         fence_async();  // TMA finds the mbarriers
     }
-    __syncthreads();
+    __syncthreads();  // nobody uses an mbarrier before it is made
     if (warpgroup == CONSUMERS) {
         give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x % 128 == 0) {

@@ -66,8 +66,9 @@ class HopperRung(FlashRung):
             boxes = zip((Q, K, V, O), (b_r, b_c, b_c, STORED), strict=True)
             args = (*(_mapped(x, rows, layout) for x, rows in boxes), n)
         if self.stays:
-            args = (*args, h, b)
-            grid = (self._blocks(grid[0] * h * b, Q), 1, 1)
+            items = grid[0] * h * b
+            args = (*args, h, items)
+            grid = (self._blocks(items, Q), 1, 1)
         threads = (b_r // GROUP_ROWS + self.producers) * WARPGROUP
         return Launch.of(k, grid, (threads, 1, 1), args, self.shared_bytes(d))
 
