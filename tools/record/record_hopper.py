@@ -39,9 +39,10 @@ from helpers.problem.flash_hopper import (  # noqa: E402
     HOPPER,
 )
 from helpers.problem.flash_overlap import FLASH_RESCALE  # noqa: E402
-from tools.record import contest, flash_device, watching  # noqa: E402
-from tools.record.contest import SHAPES  # noqa: E402
+from tools.record import flash_device, watching  # noqa: E402
 from tools.record.recording import save  # noqa: E402
+from tools.record.rivals import contest  # noqa: E402
+from tools.record.rivals.contest import SHAPES  # noqa: E402
 from tools.record.watching import say  # noqa: E402
 
 TUNED = (SHAPES[0], SHAPES[3])  # with the variants
