@@ -8,17 +8,22 @@ been waited for: who overwrites an operand has to come after a wait of one of th
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from ..isa.tensor.matrix_descriptors import CHUNK
 from ..isa.tensor.warpgroup_products import THREADS
 from ..limits import LANES
+from ..machine.code import Code
 from ..ptx.program import multiplies_group
 from ..ptx.syntax import Instruction
 from .group_registers import RegisterFault, by_product, register_faults
 from .shadows import Accessed, chosen
 
 _WARPS = THREADS // LANES
+# Of code that has been looked at: launches of one kernel share it.
+_KNOWN: WeakKeyDictionary[Code, list[RegisterFault]] = WeakKeyDictionary()
 _NOT_YET = np.iinfo(np.int32).max
 
 
@@ -206,5 +211,7 @@ class GroupProducts:
         """Read off the code of a launch what is amiss with registers."""
         faults: list[RegisterFault] = []
         for code in run.prepared.codes.values():
-            faults += register_faults(code.graph)
+            if code not in _KNOWN:
+                _KNOWN[code] = register_faults(code.graph)
+            faults += _KNOWN[code]
         self.of_registers = by_product(faults)

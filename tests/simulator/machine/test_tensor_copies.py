@@ -154,6 +154,17 @@ def test_what_cannot_be_is_told(change, kind, told):
     assert caught.value.kind == kind
 
 
+def test_a_map_in_global_memory():
+    array, raw = np.arange(16 * 64, dtype=np.uint16).reshape(16, 64), np.zeros(1024, np.uint8)
+    maps = [tensor_map(a, (8, 64), 128) for a in (array, np.zeros_like(array))]
+    there = np.frombuffer(maps[0].tobytes(), np.uint64).copy()
+    code = BOXES.replace("const __grid_constant__ Map in", "const Map* in").replace("(in,", "(*in,")
+    args = (there, maps[1], raw, np.array([0, 3], np.int32), np.int32(1024))
+    simulator.launch(code, "box2", 1, 32, args, shared_mem=1024)
+    rows = raw.view(np.uint16).reshape(8, 64)
+    np.testing.assert_array_equal(unswizzled(rows, 128), array[3:11])
+
+
 def test_an_array_that_is_gone_is_told():
     array = np.zeros((16, 64), np.uint16)
     gone = np.zeros((16, 64), np.uint16)
