@@ -120,7 +120,7 @@ def waiting_chart(*rungs: str) -> Markup:
                 if length >= 190:
                     axes.annotate(
                         f"{length:.0f}", (start[name] + length / 2, place), ha="center",
-                        va="center", color="white", fontsize=12,
+                        va="center", color="white", fontsize=13,
                     )  # fmt: skip
                 start[name] += length
         axes.invert_yaxis()
@@ -129,14 +129,14 @@ def waiting_chart(*rungs: str) -> Markup:
         axes.set_title(f"{recording.device}, recorded", loc="left")
         axes.grid(True, axis="x")
         axes.set_axisbelow(True)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), fontsize=12)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), fontsize=13)
 
     said = "; ".join(
         f"{name}: " + ", ".join(f"{part} {cycles:.0f}" for part, cycles in own.items())
         for name, own in parts.items()
     )
     label = f"Cycles of a warp for 16 rows of Q and 64 keys on {recording.device}. {said}."
-    return chart(draw, (11.4, 1.4 + 0.5 * len(names)), label)
+    return chart(draw, (11.4, 2.7 + 0.15 * len(names)), label)
 
 
 def sizes_table(*rungs: str, causal: bool = False, cold: bool = False) -> Table:
