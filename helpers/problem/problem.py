@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..gpu.tensor_map import MappedArray
 from ..kernels.kernel import Kernel
 from ..kernels.launches import Launch
 from ..kernels.source import KernelError
@@ -45,8 +46,9 @@ class Problem:
 
     Attributes:
         launches: the launches in order, their arguments left open.
-        inputs: the arguments by name: NumPy arrays, those that are written among them, and
-            numbers. An array that several launches have in common is one array to all of them.
+        inputs: the arguments by name: NumPy arrays, those that are written among them, tensor maps
+            of such, and numbers. An array that several launches have in common is one array to all
+            of them.
         expected: by name, what the arrays that are written should hold: an array in float64, or a
             function that returns one.
         tolerance: largest relative error that is right.
@@ -86,7 +88,12 @@ class Problem:
     def outputs(self, launch: Launch) -> list[str]:
         """The arrays that one of its launches should write."""
         pairs = zip(self._names(launch), launch.kernel.arguments, strict=True)
-        return [name for name, a in pairs if name in self.expected and a.pointer and not a.constant]
+        return [
+            name
+            for name, a in pairs
+            if name in self.expected
+            and (isinstance(self.inputs[name], MappedArray) or (a.pointer and not a.constant))
+        ]
 
     def prepare(self, module=np) -> PreparedProblem:
         """Its launches, bound to copies of its arrays; what will be written is poisoned.
@@ -107,19 +114,30 @@ class Problem:
             entry = self.launches[0].kernel.entry
             raise KernelError(f"{entry} takes {', '.join(names)}; {fault}.")
         made: dict[int, Any] = {}
-        for name in names:
-            value = self.inputs[name]
+        behind = {name: _behind(self.inputs[name]) for name in names}
+        for name, value in behind.items():
             if isinstance(value, np.ndarray) and id(value) not in made:
                 written = name in self.expected
                 made[id(value)] = _unset(module, value) if written else module.array(value)
-        arrays = {name: made.get(id(self.inputs[name]), self.inputs[name]) for name in names}
+        arrays = {name: made.get(id(value), value) for name, value in behind.items()}
+        given = {
+            name: self.inputs[name].of(value)
+            if isinstance(self.inputs[name], MappedArray)
+            else value
+            for name, value in arrays.items()
+        }
         return PreparedProblem(
             arrays,
-            [one.with_args(tuple(arrays[n] for n in self._names(one))) for one in self.launches],
+            [one.with_args(tuple(given[n] for n in self._names(one))) for one in self.launches],
         )
 
     def _names(self, launch: Launch) -> tuple[str, ...]:
         return self.names or tuple(argument.name for argument in launch.kernel.arguments)
+
+
+def _behind(value):
+    """The array that a tensor map tells of; anything else as it is."""
+    return value.array if isinstance(value, MappedArray) else value
 
 
 def _unset(module, like: np.ndarray):

@@ -180,6 +180,18 @@ def test_other_gpus_and_compilers_are_told_what_lacks():
         check_hopper("flash_tma", 9.0, 11)
 
 
+@pytest.mark.parametrize("rung", [FLASH_WGMMA, FLASH_PERSISTENT], ids=lambda rung: rung.name)
+def test_the_problem_of_a_bench(rung):
+    problem = rung.problem(n=70, HEAD_DIM=64, B_C=64, CAUSAL=1)
+    (launch,) = problem.launches
+    assert problem.outputs(launch) == ["O"]
+    prepared = problem.prepare()
+    assert np.isnan(prepared.arrays["O"]).all()
+    prepared.launches[0].simulate(copy=False, count=False)
+    result = to_float(prepared.arrays["O"])
+    assert relative_error(result, problem.exact("O")) < problem.tolerance
+
+
 def test_a_rung_runs_where_arrays_of_cp_are():
     arrays = inputs(1, 2, 70, 64, layout="bnhd")
     result = FLASH_TMA.run(*map(cp.asarray, arrays), layout="bnhd", CAUSAL=1)
