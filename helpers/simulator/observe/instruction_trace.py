@@ -26,10 +26,12 @@ class Issued(NamedTuple):
         line: of the source, if the compiler says.
         kind: "copy", "commit" and "wait" of cp.async; "barrier" of the block; "load" and "store",
             ldmatrix and stmatrix among them; "mma"; "math" on floats and across the warp; "other".
+            Of Hopper's own: "wgmma", "wgmma commit" and "wgmma wait"; "bulk" copies, by TMA too,
+            "bulk commit" and "bulk wait"; "arrive" at an mbarrier, and "phase", waits for one.
         name: the full mnemonic, such as `ex2.approx.ftz.f32`.
         accesses: what it accessed, with all warps of the block but this one masked out; a copy has
             what it read from global memory, and then what it wrote to shared memory.
-        left: of a wait: how many groups of copies may still be under way behind it.
+        left: of a wait: how many groups may still be under way behind it.
         operands: of an mma: the numbers of the loads that A came from, and those for B.
     """
 
@@ -77,7 +79,7 @@ class InstructionTrace(AccessTrace):
                 found.append(
                     Issued(
                         number, i.line, kind, i.name, tuple(a for a in mine if a is not None),
-                        _left(i) if kind == "wait" else None, operands,
+                        _left(i) if kind.endswith("wait") else None, operands,
                     )
                 )  # fmt: skip
         return found
@@ -140,6 +142,8 @@ def _kind(i: Instruction) -> str:
     if i.opcode == "cp" and "bulk" not in i.modifiers:
         return next((kind for name, kind in _GROUPS.items() if name in i.modifiers),
                     "other" if "mbarrier" in i.modifiers else "copy")  # fmt: skip
+    if i.opcode in ("wgmma", "cp", "mbarrier"):
+        return _hopper_kind(i)
     if i.opcode in ("bar", "barrier"):
         return "other" if "warp" in i.modifiers else "barrier"
     if i.opcode in ("ld", "ldmatrix"):
@@ -150,6 +154,19 @@ def _kind(i: Instruction) -> str:
         return "mma"
     floats = not _FLOATS.isdisjoint(i.modifiers) and i.opcode not in ("mov", *_MOVES)
     return "math" if floats or i.opcode in _ACROSS else "other"
+
+
+def _hopper_kind(i: Instruction) -> str:
+    if i.opcode == "mbarrier":
+        form = i.modifiers[0]
+        return "arrive" if form.startswith(("arrive", "expect")) else (
+            "phase" if form.endswith("_wait") else "other"
+        )  # fmt: skip
+    name = "wgmma" if i.opcode == "wgmma" else "bulk"
+    step = next((kind for group, kind in _GROUPS.items() if group in i.modifiers), "")
+    if not step and {"fence", "prefetch"}.intersection(i.modifiers):
+        return "other"
+    return f"{name} {step}".strip()
 
 
 def _left(i: Instruction) -> int:

@@ -246,3 +246,15 @@ def test_what_was_found_before_a_deadlock_is_told():
     with pytest.raises(SimulatorError) as caught:
         launch(changed(("proxy", ""), ("arrive", "")), sanitize=True)
     assert "The sanitizer found before: k, line" in str(caught.value)
+
+
+def test_a_warps_instructions_are_told_in_order():
+    report, *_ = launch(tiles=2)
+    consumer, producer = (report.issued(warp=warp) for warp in (0, 4))
+    own = [one for one in consumer if one.kind not in ("math", "other", "load", "store", "barrier")]
+    each = ["phase", "wgmma", "wgmma commit", "wgmma wait", "arrive"]
+    assert [one.kind for one in own] == [*each * 2, "bulk", "bulk commit", "bulk wait"]
+    lines = [LINES[mark] for mark in ("product", "commit", "wait")]
+    assert [one.line for one in own[1:4]] == lines and own[3].left == 0
+    hands = [one.kind for one in producer if one.kind in ("phase", "arrive", "bulk")]
+    assert hands == ["phase", "arrive", "bulk"] * 2
