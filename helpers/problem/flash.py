@@ -6,8 +6,9 @@
     O, reports = FLASH_SWIZZLED.simulate(Q, K, V)   # counted, on any machine
 
 Q, K and V are [batch, heads, n, d], of fp16 (float16) or of bf16 (its bits as uint16, or bfloat16
-where NumPy knows that type). ELEMENT and HEAD_DIM of the kernels follow from the arrays; B_R, B_C
-and WARPS are the parameters of a rung.
+where NumPy knows that type). ELEMENT and HEAD_DIM of the kernels follow from the arrays; B_R, B_C,
+WARPS and CAUSAL are the parameters of a rung. With `CAUSAL=1` a row sees the keys up to its own, as
+`reference(..., causal=True)` of `flash_inputs` has it.
 """
 
 from __future__ import annotations
