@@ -97,7 +97,8 @@ def _encoded(described: TensorMap) -> bytes:
         len(described.sizes),
         described.address,
         [driver.cuuint64_t(n) for n in described.sizes],
-        [driver.cuuint64_t(n) for n in described.strides],
+        # one at least, of which an array of one dimension makes no use
+        [driver.cuuint64_t(n) for n in described.strides or (BYTES,)],
         [driver.cuuint32_t(n) for n in described.box],
         [driver.cuuint32_t(1) for _ in described.box],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,

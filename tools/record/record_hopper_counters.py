@@ -4,13 +4,15 @@
                                                           (about a minute; needs CuPy and ncu)
     python tools/record/record_hopper_counters.py --dry-run   (needs no GPU: compiles every case)
 
-A launch that fails is noted, and ends the run of results: a fault takes the context with it.
+A launch that fails is noted. If it takes the context with it, the cases behind it are not recorded.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +66,30 @@ def launch(case: HopperCase, kernels: dict) -> list[np.ndarray]:
     return [cp.asnumpy(array) for array in outputs]
 
 
-def launch_all() -> None:
-    """One launch of every case: what ncu watches."""
+def launch_all(journal: Path) -> None:
+    """One launch of every case: what ncu watches. `journal` gets the names of those that ran."""
     kernels: dict = {}
+    done: list[str] = []
     for case in hopper_cases():
-        launch(case, kernels)
+        try:
+            launch(case, kernels)
+            done.append(case.name)
+        except Exception as error:  # the others are still wanted
+            print(f"{case.name}: {error}", file=sys.stderr, flush=True)
+            if context_is_gone():
+                break
+    journal.write_text(json.dumps(done))
+
+
+def context_is_gone() -> bool:
+    """Whether nothing can be launched any more."""
+    import cupy as cp
+
+    try:
+        cp.cuda.runtime.deviceSynchronize()
+    except Exception:  # whatever it says
+        return True
+    return False
 
 
 def record(out: Path) -> None:
@@ -84,19 +105,21 @@ def record(out: Path) -> None:
         except Exception as error:  # what has been recorded before is kept
             notes[case.name]["error"] = f"{type(error).__name__}: {error}"[:500]
             say(f"{case.name}: {error}")
-            break
+            if context_is_gone():
+                break
     say(f"{len(notes)} cases of {len(hopper_cases())}")
     save(out, whole)
     wanted = METRICS | EXTRA_METRICS
-    rows = watching.profile(
-        [__file__, "--launch-all"], f"^({KERNELS})$", watching.metrics(wanted), NCU_SECONDS
-    )
-    for case, row in zip(hopper_cases(), rows, strict=False):
-        name = str(row["Kernel Name"]).split("(")[0]
-        if name != case.entry:
-            say(f"ncu saw {name} in the place of {case.name}")
-            break
-        notes[case.name]["counters"] = watching.counters(row, wanted)
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "launched.json"
+        script = [__file__, "--launch-all", str(journal)]
+        rows = watching.profile(script, f"^({KERNELS})$", watching.metrics(wanted), NCU_SECONDS)
+        launched = json.loads(journal.read_text()) if journal.exists() else []
+    if len(rows) != len(launched):
+        say(f"ncu saw {len(rows)} kernels, and {len(launched)} cases ran: counters are left out")
+        rows = []
+    for name, row in zip(launched, rows, strict=False):
+        notes.setdefault(name, {})["counters"] = watching.counters(row, wanted)
     save(out, whole)
     say("done")
 
@@ -108,12 +131,12 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, help="file for the results")
     parser.add_argument("--dry-run", action="store_true", help="compile everything, run nothing")
-    parser.add_argument("--launch-all", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--launch-all", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.dry_run:
         return 1 if compile_all() else 0
     if chosen.launch_all:
-        launch_all()
+        launch_all(chosen.launch_all)
         return 0
     if chosen.out is None:
         parser.error("--out FILE says where the results go")
