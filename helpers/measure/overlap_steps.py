@@ -10,14 +10,17 @@ kernel, it is the same work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..problem.flash_inputs import flops
+from ..problem.ladder import ladder
 from .charts import Markup, chart, hue
 from .flash_times import LARGE, REFERENCE, RIVALS
 from .profile import stalls
 from .recorded import OVERLAP, RecordedProfile, Recording, Shape, load
+from .roofline import least
 from .tables import Table
 
 __all__ = [
@@ -57,12 +60,12 @@ def instructions_of_a_piece(profile: RecordedProfile) -> float:
     return executed / (b * h * (n / _ROWS) * (n / _KEYS))
 
 
-def step_table(*rungs: str, reasons: int = 4) -> Table:
+def step_table(*rungs: str, reasons: int | Sequence[str] = 3) -> Table:
     """Recorded rates, instructions and waits of kernels beside each other.
 
     Args:
         rungs: names of rungs of chapters 09 and 10, or of recorded variants of them.
-        reasons: how many reasons to wait to show, those that changed most.
+        reasons: to wait, as Nsight Compute calls them; or how many, of those that changed most.
 
     Raises:
         FileNotFoundError: nothing was recorded.
@@ -81,10 +84,15 @@ def step_table(*rungs: str, reasons: int = 4) -> Table:
     ]
     if len(set(shared)) > 1:
         rows.append(("shared memory of a block", *(f"{one} KiB" for one in shared)))
+    bounds = [_bound(name, table.times[_short(name)][LARGE]) for name in rungs]
+    if all(bounds):
+        rows.append(("bound, of its time", *bounds))
     rows.append(("instructions", *(f"{one[ISSUED]:.0f}" for one in spent)))
-    waits = [reason for reason in spent[0] if reason != ISSUED]
-    change = {r: np.ptp([one.get(r, 0.0) for one in spent]) for r in waits}
-    for reason in sorted(waits, key=change.get, reverse=True)[:reasons]:
+    if isinstance(reasons, int):
+        waits = [reason for reason in spent[0] if reason != ISSUED]
+        change = {r: np.ptp([one.get(r, 0.0) for one in spent]) for r in waits}
+        reasons = sorted(waits, key=change.get, reverse=True)[:reasons]
+    for reason in reasons:
         cells = (f"{one.get(reason, 0.0):.0f}" for one in spent)
         rows.append((f"waits: {reason.replace('_', ' ')}", *cells))
     rows.append(("all cycles", *(f"{sum(one.values()):.0f}" for one in spent)))
@@ -174,6 +182,15 @@ def _parts(cycles: Mapping[str, float]) -> dict[str, float]:
     named = {part.replace("_", " "): cycles.get(part, 0.0) for part in _CHARTED}
     others = sum(cycles.values()) - cycles[ISSUED] - sum(named.values())
     return {"issuing": cycles[ISSUED], **named, "other waits": others}
+
+
+def _bound(name: str, rate: float) -> str:
+    """The part that a rung keeps busy longest, and for what share of its time; "" of a variant."""
+    if name not in {one.name for one in ladder("flash")}:
+        return ""
+    (by_part,) = least(name).values()
+    part = max(by_part, key=by_part.get)
+    return f"{part}, {by_part[part] * rate * 1e12 / flops(*LARGE):.0%}"
 
 
 def _overlap() -> Recording:

@@ -37,7 +37,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no copy before the loop",
             ((_BEFORE, "ahead < 0"),),
             "right",
-            ("which nothing has written",),
+            ("every one of them is NaN",),
         ),
         Wrong(
             "all first tiles are one group",
@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "the next tile into the place that is read",
             (("s_V[next % STAGES]", "s_V[stage]"),),
             "right",
-            ("race on s_V",),
+            ("elements of O are wrong", "s_V"),
         ),
         Wrong(
             "a tile further",

@@ -60,7 +60,11 @@ def test_a_step_beside_the_one_before():
     assert rows["registers of a thread"] == ["242", "249"]
     waited = [float(text) for text in rows["waits: long scoreboard"]]
     assert waited[0] > 6 * waited[1]
-    assert list(rows)[4] == "waits: long scoreboard"  # which changed most
+    assert list(rows)[5] == "waits: long scoreboard"  # which changed most
+    assert rows["bound, of its time"] == ["shared memory, 54%", "shared memory, 60%"]
+    named = step_table("flash_rescale", "flash_rescale, always", reasons=["barrier"])
+    assert [row[0] for row in named.rows][-2:] == ["waits: barrier", "all cycles"]
+    assert "bound" not in repr(named)  # of a variant no work was counted
     assert "shared memory of a block" not in rows
     assert float(rows["all cycles"][1]) == pytest.approx(
         sum(cycles_of_a_piece(RECORDED.profile("flash_eager")).values()), abs=0.5
