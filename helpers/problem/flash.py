@@ -97,13 +97,14 @@ class FlashRung(Rung):
             )
         return k
 
-    def _kernel_for(self, element: str, d: int) -> Kernel:
-        """The kernel, whose tiles need not go together."""
+    def _kernel_for(self, element: str, d: int, **more: Value) -> Kernel:
+        """The kernel, whose tiles need not go together, with more of its parameters set."""
         choices = kernel_of(self.file, self.entry).parameters["HEAD_DIM"].choices
         if d not in choices:
             listed = " or ".join(map(str, choices))
             raise KernelError(f"{self.name} takes a head dim of {listed}, not {d}.")
-        return kernel_of(self.file, self.entry, **self.settings, ELEMENT=element, HEAD_DIM=d)
+        values = {**self.settings, **more, "ELEMENT": element, "HEAD_DIM": d}
+        return kernel_of(self.file, self.entry, **values)
 
     def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> Launch:  # noqa: E741 (its letter)
         """The launch that writes O, for arrays of `cp` or of NumPy.

@@ -26,6 +26,7 @@ CAPABILITY = 9.0
 TOOLKIT = 12  # the first with sm_90a
 WARPGROUP = 128  # threads
 GROUP_ROWS = 64  # rows of Q that a warpgroup multiplies
+THREE = 3 * GROUP_ROWS  # rows of Q of three warpgroups
 PANEL = 64  # elements in a row of a box: the 128 bytes that TMA swizzles
 STORED = 16  # rows of O in a box: a warp's
 BARRIERS = 128  # bytes of mbarriers behind the tiles, at most
@@ -48,18 +49,18 @@ class HopperRung(FlashRung):
     stays: bool = False
 
     def kernel(self, element: str = "half", d: int = 128) -> Kernel:
-        return self._kernel_for(element, d)
+        return self._kernel_for(element, d, B_R=self._rows(d)[0])
 
     def shared_bytes(self, d: int) -> int:
         """Dynamic shared memory of a block: tiles of Q, K, V, and of O if it stays; mbarriers."""
-        b_r, b_c = self._rows()
+        b_r, b_c = self._rows(d)
         tiles = b_r * (1 + self.stays) + 2 * self.stages * b_c
         return tiles * d * 2 + BARRIERS * self.maps
 
     def launch_of(self, Q, K, V, O, layout: str = "bhnd") -> Launch:  # noqa: E741 (its letter)
         b, h, n, d = self._check(Q, K, V, layout)
         k = self.kernel(self.element_of(Q), d)
-        b_r, b_c = self._rows()
+        b_r, b_c = self._rows(d)
         grid = (-(-n // b_r), h, b)
         args = (Q, K, V, O, n, *self.strides(h, n, d, layout))
         if self.maps:
@@ -72,10 +73,14 @@ class HopperRung(FlashRung):
         threads = (b_r // GROUP_ROWS + self.producers) * WARPGROUP
         return Launch.of(k, grid, (threads, 1, 1), args, self.shared_bytes(d))
 
-    def _rows(self) -> tuple[int, int]:
-        """Rows in a tile of Q, and of K."""
+    def _rows(self, d: int) -> tuple[int, int]:
+        """Rows in a tile of Q, and of K.
+
+        With rows of 64 elements the registers suffice for a third consumer, unless B_R is set.
+        """
         values = self.values
-        return int(values["B_R"]), int(values["B_C"])
+        third = self.producers and d <= 64 and "B_R" not in self.settings
+        return THREE if third else int(values["B_R"]), int(values["B_C"])
 
     def _blocks(self, items: int, array) -> int:
         """Blocks that stay, for so many pieces of work.
@@ -136,8 +141,11 @@ FLASH_AHEAD = HopperRung(name="flash_ahead", chapter=11, file="11d_ahead.cu", pr
 FLASH_PING_PONG = HopperRung(
     name="flash_ping_pong", chapter=11, file="11e_ping_pong.cu", producers=1
 )
+FLASH_RARE_RESCALE = HopperRung(
+    name="flash_rare_rescale", chapter=11, file="11f_rescale.cu", producers=1
+)
 FLASH_PERSISTENT = HopperRung(
-    name="flash_persistent", chapter=11, file="11f_persistent.cu", producers=1, stays=True
+    name="flash_persistent", chapter=11, file="11g_persistent.cu", producers=1, stays=True
 )
 
 HOPPER = (
@@ -146,5 +154,6 @@ HOPPER = (
     FLASH_PRODUCER,
     FLASH_AHEAD,
     FLASH_PING_PONG,
+    FLASH_RARE_RESCALE,
     FLASH_PERSISTENT,
 )

@@ -17,6 +17,7 @@ from helpers.problem.flash_hopper import (
     FLASH_PERSISTENT,
     FLASH_PING_PONG,
     FLASH_PRODUCER,
+    FLASH_RARE_RESCALE,
     FLASH_TMA,
     FLASH_WGMMA,
     HOPPER,
@@ -67,6 +68,18 @@ def test_scores_far_apart(rung):
     assert error(result, Q, K, V) < TOLERANCE["half"]
 
 
+def test_slack_changes_the_work_and_not_the_result():
+    """Maxima that grow by less than 8 powers of two in all: SLACK 8 rescales in the first tile."""
+    Q, K, V = inputs(1, 1, 140, 64)
+    rung = FLASH_RARE_RESCALE.with_parameters(B_R=128, B_C=64)
+    results = [rung.simulate(Q, K, V, count=False, SLACK=s)[0] for s in (-1, 0, 8)]
+    np.testing.assert_array_equal(results[0], results[1])  # a factor of 1 changes nothing
+    assert error(results[2], Q, K, V) < TOLERANCE["half"]
+    assert (results[1] != results[2]).any()
+    before, _ = FLASH_PING_PONG.simulate(Q, K, V, count=False, B_R=128, B_C=64)
+    np.testing.assert_array_equal(results[0], before)
+
+
 def test_blocks_that_stay_take_several_pieces_of_work():
     """Two blocks do seven pieces, of as many heads, with two tiles of keys each."""
     Q, K, V = inputs(1, 7, 65, 64)
@@ -88,7 +101,9 @@ def test_blocks_that_stay_are_one_a_multiprocessor():
 def sanitized(code, rung, n=300, **values):
     """Findings of the simulator's checks when `code` takes the place of a rung's source."""
     Q, K, V = inputs(1, 1, n, 64)
-    launch = rung.with_parameters(B_C=64, **values).launch_of(Q, K, V, np.full_like(Q, np.nan))
+    launch = rung.with_parameters(B_R=128, B_C=64, **values).launch_of(
+        Q, K, V, np.full_like(Q, np.nan)
+    )
     grid = (
         (2, 1, 1) if rung.stays else launch.grid
     )  # one of three pieces of work is a block's second
@@ -122,16 +137,25 @@ def test_what_is_left_out_is_found(rung, line):
 
 @pytest.mark.parametrize("rung", [FLASH_WGMMA, FLASH_TMA, FLASH_PING_PONG], ids=lambda r: r.name)
 def test_counters_of_a_small_grid(rung):
-    Q, K, V = inputs(1, 1, 256, 64)
+    Q, K, V = inputs(1, 1, 256, 128)
     _, (report,) = rung.simulate(Q, K, V)
     counted = report.counters
     assert [counted[name] for name in CONFLICTS] == [0, 0]
-    # A warp stores its 16 rows of O as 2 x 8 instructions of 4 bytes a lane, each a wavefront.
-    assert counted["shared_store_wavefronts"] == 16 * 16
+    # A warp stores its 16 rows of O as 2 x 16 instructions of 4 bytes a lane, each a wavefront.
+    assert counted["shared_store_wavefronts"] == 16 * 32
     # Only the first rung's threads move tiles: two blocks read all of K and V, and half of Q.
-    sectors = 256 * 64 * 2 // 32
+    sectors = 256 * 128 * 2 // 32
     assert counted["global_load_sectors"] == (5 * sectors if rung is FLASH_WGMMA else 0)
     assert counted["global_store_sectors"] == (sectors if rung is FLASH_WGMMA else 0)
+
+
+def test_rows_of_64_elements_have_a_third_consumer():
+    Q, K, V = inputs(1, 1, 200, 64)
+    blocks = [
+        rung.launch_of(Q, K, V, Q.copy()).block[0]
+        for rung in (FLASH_TMA, FLASH_AHEAD, FLASH_AHEAD.with_parameters(B_R=128))
+    ]
+    assert blocks == [256, 512, 384]
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,8 @@ from helpers.problem import flash_inputs as flash  # noqa: E402
 from helpers.problem.attention import relative_error  # noqa: E402
 from helpers.problem.flash_hopper import (  # noqa: E402
     FLASH_AHEAD,
-    FLASH_PERSISTENT,
     FLASH_PING_PONG,
-    FLASH_PRODUCER,
-    FLASH_TMA,
-    FLASH_WGMMA,
+    FLASH_RARE_RESCALE,
     HOPPER,
 )
 from helpers.problem.flash_overlap import FLASH_RESCALE  # noqa: E402
@@ -52,18 +49,28 @@ COUNTED = (((1, 1, 256, 128), "half", 0), ((1, 1, 100, 64), "nv_bfloat16", 1))
 SANITIZED = (((1, 2, 130, 64), "half", 1), ((2, 1, 65, 128), "nv_bfloat16", 0))
 PROFILED = (4, 16, 4096, 128)
 SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats", "ComputeWorkloadAnalysis")
-CHECK_SECONDS = 25
+CHECK_SECONDS = 60
 COMPILERS = 12  # processes
 
 BEFORE = Variant("10e rescale", rung=FLASH_RESCALE)
 STEPS = tuple(Variant(f"{one.file[:3]} {one.name[6:]}", rung=one) for one in HOPPER)
-# O rescaled only where the maximum of one of the warp's rows has grown.
-_SELDOM = (
-    (
-        "        rescale(r_O, r_factor);\n",
-        "        if (any_lane(r_factor[0] < 1.0f || r_factor[1] < 1.0f)) { rescale(r_O, r_factor); }\n",
-    ),
-)
+# Q once from shared memory to registers, and from there into every product.
+_Q_REGISTERS = (
+    ("float (&r_S)[KEY_TILES][4], const ELEMENT* s_Q, const ELEMENT* s_K",
+     "float (&r_S)[KEY_TILES][4], const unsigned (&r_Q)[HEAD_DIM / 16][4], const ELEMENT* s_K"),
+    ("wgmma<ELEMENT, false>(r_S, describe(s_Q + panel * B_R * PANEL + column),",
+     "wgmma<ELEMENT, false>(r_S, r_Q[k],"),
+    ("    mbarrier_wait(&s.full_Q, 0);\n",
+     "    mbarrier_wait(&s.full_Q, 0);\n"
+     "    unsigned r_Q[HEAD_DIM / 16][4];\n"
+     "    #pragma unroll\n"
+     "    for (int k = 0; k < HEAD_DIM / 16; k++) {\n"
+     "        const int lane = threadIdx.x % 32;\n"
+     "        ldmatrix_x4(r_Q[k], s.Q + place(threadIdx.x / 32 * 16 + lane % 16, 2 * k + lane / 16));\n"
+     "    }\n"
+     "    settle(r_Q);\n"),
+    ("multiply_qk(r_S, s_rows, s.K[stage]);", "multiply_qk(r_S, r_Q, s.K[stage]);"),
+)  # fmt: skip
 # The assembler then waits for P V before the softmax: nothing holds the wait behind it.
 _EARLY_WAIT = (
     ("        mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop\n", ""),
@@ -79,20 +86,12 @@ _EARLY_WAIT = (
     ),
 )
 TRIED = (
-    Variant("11a, B_C 128", {"B_C": 128}, rung=FLASH_WGMMA),
-    Variant("11b, B_C 128", {"B_C": 128}, rung=FLASH_TMA),
-    Variant("11b, B_R 192", {"B_R": 192}, rung=FLASH_TMA),
-    Variant("11c, B_C 64", {"B_C": 64}, rung=FLASH_PRODUCER),
-    Variant("11d, B_R 192", {"B_R": 192}, rung=FLASH_AHEAD),
     Variant("11d, waits early", changes=_EARLY_WAIT, rung=FLASH_AHEAD),
-    Variant("11e, waits early", changes=_EARLY_WAIT, rung=FLASH_PING_PONG),
-    Variant("11d, seldom", changes=_SELDOM, rung=FLASH_AHEAD),
-    Variant("11e, B_R 192", {"B_R": 192}, rung=FLASH_PING_PONG),
-    Variant("11e, B_R 192, B_C 64", {"B_R": 192, "B_C": 64}, rung=FLASH_PING_PONG),
-    Variant("11e, seldom", changes=_SELDOM, rung=FLASH_PING_PONG),
-    Variant("11f, B_R 192", {"B_R": 192}, rung=FLASH_PERSISTENT),
-    Variant("11f, seldom", changes=_SELDOM, rung=FLASH_PERSISTENT),
-    Variant("11f, seldom, B_R 192", {"B_R": 192}, _SELDOM, rung=FLASH_PERSISTENT),
+    Variant("11d, Q in registers", changes=_Q_REGISTERS, rung=FLASH_AHEAD),
+    Variant("11e, Q in registers", changes=_Q_REGISTERS, rung=FLASH_PING_PONG),
+    Variant("11e, B_R 128", {"B_R": 128}, rung=FLASH_PING_PONG),
+    Variant("11f, slack 8", {"SLACK": 8}, rung=FLASH_RARE_RESCALE),
+    Variant("11f, slack 8, Q in registers", {"SLACK": 8}, _Q_REGISTERS, FLASH_RARE_RESCALE),
 )
 ALL = (*STEPS, *TRIED)
 
@@ -108,7 +107,9 @@ def chosen(names: list[str]) -> list[Variant]:
 
 
 def fits(one: Variant, d: int) -> bool:
-    """Whether the tiles find room in shared memory."""
+    """Whether it has room, in shared memory and in registers, and differs from its step."""
+    if (d == 64 and "Q in registers" in one.name) or (d == 128 and "B_R 128" in one.name):
+        return False
     return one.rung.with_parameters(**one.values).shared_bytes(d) <= 227 * 1024
 
 
@@ -306,7 +307,7 @@ def profiled(names: list[str]) -> dict:
 def sanitized(names: list[str]) -> dict:
     """What memcheck and racecheck say of small grids."""
     script = [__file__, "--drive", "sanitized", *names]
-    return watching.sanitize({tool: (tool, script) for tool in ("memcheck", "racecheck")}, 40)
+    return watching.sanitize({tool: (tool, script) for tool in ("memcheck", "racecheck")}, 30)
 
 
 # ---------------------------------------------------------------- all of it
@@ -330,7 +331,7 @@ def checked(names: list[str]) -> dict:
         return contest.child(__file__, "check", CHECK_SECONDS, variant.name)
 
     found: dict = {}
-    with ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(7) as pool:
         for group in (STEPS, TRIED):
             wrong = {
                 v.rung.name for v in STEPS if found.get(v.name, {"wrong": 0}).get("wrong") != 0
@@ -366,9 +367,9 @@ def record(out: Path, stages: list[str], names: list[str]) -> None:
     save(out, whole)
     make = {
         "times": lambda: contest.child(__file__, "times", 150, *right),
+        "profile": lambda: profiled(right),
         "sanitizer": lambda: sanitized(right),
         "counters": lambda: counted(right),
-        "profile": lambda: profiled(right),
     }
     for stage in (stages or make) if right else ():
         try:

@@ -176,7 +176,10 @@ def child(script: str, stage: str, seconds: float, *more: str, quiet: bool = Fal
         *more: arguments of the script.
         quiet: keep what it prints beside.
     """
-    status, said = run([sys.executable, script, "--child", stage, *more], seconds)
+    # Several run at once: none may want all processors for its reference.
+    few = [f"{library}_NUM_THREADS=2" for library in ("OMP", "OPENBLAS")]
+    command = [sys.executable, script, "--child", stage, *more]
+    status, said = run(["env", *few, *command], seconds)
     lines = said.splitlines()
     if not quiet:
         print(*(line for line in lines if not line.startswith("RESULT ")), sep="\n", flush=True)
