@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flash_attention(
         mbarrier_arrive_warp(&s.empty_K[stage]);
         mask(r_S, n - t * B_C, row - t * B_C);
         update_softmax(r_S, r_max, r_sum, r_factor);
-        settle(r_S);  // this and the loop that waits next keep the softmax before the wait for P V
+        settle(r_S);  // this and the loop in the next line hold the wait for P V back
         mbarrier_wait(&s.full_V[stage], parity);  // for the next turn of the loop
         wgmma_wait<0>(r_O);
         if (t > 0) {
