@@ -8,7 +8,7 @@ from ..measure.ladder_times import D, attention_time, bars
 from ..measure.recorded import Recording
 from ..measure.tables import milliseconds
 from ..measure.times import NO_TIMES
-from ..problem.ladder import ladder
+from ..problem import ladder as rungs
 from ..show import render
 from .result import Result
 
@@ -118,10 +118,10 @@ class Ladder:
 
     @property
     def _rivals(self) -> list[str]:
-        """What else was recorded, such as a library's own; the last rung is compared with it."""
-        if self._rung != ladder("fp32")[-1].name:
+        """What else was recorded, a library's own, if the rung is compared with it."""
+        if not (self._rung and rungs.rung(self._rung, "fp32").compared):
             return []
-        known = {*self._bars, *(rung.name for rung in ladder("fp32"))}
+        known = {*self._bars, *(one.name for one in rungs.ladder("fp32"))}
         return [name for name in self._recorded if name not in known]
 
     def _note(self, result: Result) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from ..exercises.spec import Case, Exercise, Goal, Misconception, PlaceMap
 from ..problem.attention import cdiv
 from ..problem.fp32 import REDUCTION, TRANSPOSES, columns_first, row_softmax, steps
+from ..problem.rungs import Values
 from ..problem.three_kernels import KernelOfRung, ThreeKernels
 from .shared import (
     LOADS,
@@ -23,6 +24,18 @@ from .shared import (
 )
 
 _BLOCKED = "07_register_blocked.cu"
+
+
+def _rows(p: Values) -> int:
+    """Rows of Q of a block of the fused kernel: 8 in each thread, KEYS / 8 threads for a row."""
+    return 8 * 32 * p["WARPS"] // (p["KEYS"] // 8)
+
+
+def _tiles(p: Values) -> int:
+    """Bytes of its struct `Tiles`: Q and V, and K or the weights, whichever is larger."""
+    rows, keys = _rows(p), p["KEYS"]
+    return 4 * (rows * 68 + keys * 64 + max(keys * 68, rows * (keys + 4)))
+
 
 RUNGS = (
     ThreeKernels(
@@ -49,6 +62,22 @@ RUNGS = (
                 lambda p: (128,),
             ),
         ),
+        compared=True,
+        alignment=16,
+    ),
+    ThreeKernels(
+        name="fused",
+        chapter=7,
+        steps=(
+            KernelOfRung(
+                "07_fused.cu",
+                "fused_attention",
+                lambda p, N, d: (cdiv(d, 64), cdiv(N, _rows(p))),
+                lambda p: (32 * p["WARPS"],),
+                _tiles,
+            ),
+        ),
+        compared=True,
         alignment=16,
     ),
 )

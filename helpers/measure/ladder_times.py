@@ -39,8 +39,8 @@ def bars(upto: str) -> Bars:
 def ladder_times(upto: str, sizes: Sequence[int] = SIZES) -> Times:
     """Times of the ladder's rungs from naive to `upto`, each variant on its own.
 
-    Without a GPU nothing is launched, and the recorded times stand alone. With the last fp32 rung
-    come the recorded times of PyTorch as well.
+    Without a GPU nothing is launched, and the recorded times stand alone. With a rung that is
+    compared with a library come the recorded times of PyTorch as well.
 
     Args:
         upto: name of the last rung to show.
@@ -69,7 +69,7 @@ def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
     are taken is not said, since the table of the whole ladder says it.
 
     Args:
-        kernel: `scaled_dot_product`, `softmax` or `pv_multiply`.
+        kernel: of the rung `upto`, such as `scaled_dot_product`, `softmax` or `pv_multiply`.
 
     Raises:
         KernelError: there is no such rung or kernel.
@@ -83,10 +83,15 @@ def kernel_times(upto: str, kernel: str, sizes: Sequence[int] = SIZES) -> Times:
 
 def _times(upto: str, what: str, sizes: Sequence[int]) -> Times:
     """The table of a kernel or of `attention`, and the recorded one."""
-    rungs, recording = bars(upto), recorded.load(recorded.LADDER)
-    names = list(rungs)
-    if recording and upto == ladder("fp32")[-1].name:  # what the last is compared with comes along
-        names += [name for name in recording.times(what) if name not in rungs]
+    rungs = {
+        name: (one, settings)
+        for name, (one, settings) in bars(upto).items()
+        if what in ("attention", *(entry for _, entry in one.kernels))
+    }
+    names, recording = list(rungs), recorded.load(recorded.LADDER)
+    if recording and rung(upto, "fp32").compared:
+        known = bars(ladder("fp32")[-1].name)
+        names += [name for name in recording.times(what) if name not in known]
     measured: dict[str, dict[int, float]] = {}
     for n, name in itertools.product(_fitting(sizes) if device.is_gpu else (), rungs):
         measured.setdefault(name, {})[n] = _measured(*rungs[name], what, n)
@@ -109,8 +114,9 @@ def of_one_kernel(upto: str, kernel: str) -> dict[str, str]:
     alike: dict[tuple, list[str]] = {}
     for name, (one, settings) in bars(upto).items():
         launches = one.launches(SIZES[0], D, **settings)
-        (key,) = (_key(launch) for launch in launches if launch.kernel.entry == kernel)
-        alike.setdefault(key, []).append(name)
+        for launch in launches:
+            if launch.kernel.entry == kernel:
+                alike.setdefault(_key(launch), []).append(name)
     return {
         names[0]: f"{names[0]} to {names[-1]}" if len(names) > 2 else " and ".join(names)
         for names in alike.values()

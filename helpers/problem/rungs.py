@@ -43,6 +43,7 @@ class Rung(ABC):
         settings: parameters that differ from what the files have as their defaults.
         variants: labels and settings of the kinds that the chapter compares; the first is the rung
             itself. Empty if there is one only.
+        compared: whether its chapter holds its times against a library's.
         draws: what its bench draws of each kernel, the first that there is: `reads`, `tree`,
             `sectors`, `sectors and banks`, and failing these the banks of shared memory.
     """
@@ -54,6 +55,7 @@ class Rung(ABC):
     chapter: int
     settings: Values = field(default_factory=_nothing)
     variants: Mapping[str, Values] = field(default_factory=_nothing)
+    compared: bool = False
     draws: tuple[str, ...] = ()
 
     # ---- what each kind says of itself

@@ -1,4 +1,4 @@
-"""The kind of rung that chapters 02 to 07 climb: one head in fp32 by three kernels."""
+"""The kind of rung that chapters 02 to 07 climb: one head in fp32 by three kernels, or by one."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ Block = Callable[[Values], Shape]
 
 @dataclass(frozen=True)
 class KernelOfRung:
-    """One of three kernels: where it is and how it is launched.
+    """One of a rung's kernels: where it is and how it is launched.
 
     Its arguments are out of Q, K, V, S, P, O, N and d, and it calls them so.
 
@@ -32,17 +32,19 @@ class KernelOfRung:
         file: the .cu file in `kernels/`.
         entry: the kernel's name.
         grid, block: its launch geometry, from the parameters, N and d.
+        shared: bytes of dynamic shared memory, from the parameters; none by default.
     """
 
     file: str
     entry: str
     grid: Grid
     block: Block
+    shared: Callable[[Values], int] = lambda values: 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ThreeKernels(Rung):
-    """One head in fp32, [N, d], by a kernel each for S, P and O.
+    """One head in fp32, [N, d], by a kernel each for S, P and O, or by one for all three.
 
     Attributes:
         steps: its kernels.
@@ -80,7 +82,12 @@ class ThreeKernels(Rung):
         """
         values = self.with_parameters(**parameters).values
         return [
-            Launch.of(_kernel(step, values), step.grid(values, N, d), step.block(values))
+            Launch.of(
+                _kernel(step, values),
+                step.grid(values, N, d),
+                step.block(values),
+                shared_mem=step.shared(values),
+            )
             for step in self.steps
         ]
 
@@ -113,9 +120,11 @@ class ThreeKernels(Rung):
         check_inputs(arrays, "[N, d]", (np.dtype(np.float32).name,), "fp32", self.alignment)
         Q, K, V = map(on_host if module is np else module.asarray, arrays)
         N, d = Q.shape
+        used = {a.name for file, entry in self.kernels for a in kernel_of(file, entry).arguments}
         results = {
             name: module.full(shape, np.nan, dtype=np.float32)
             for name, shape in (("S", (N, N)), ("P", (N, N)), ("O", (N, d)))
+            if name in used
         }
         named = {"Q": Q, "K": K, "V": V, **results, "N": N, "d": d}
         return PreparedProblem(named, self.launches_on(named, **parameters))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exercise_answers import Wrong
 from mutants.survivors import Reason
-from mutants.targets import COALESCED, by_entry, products, softmaxes, with_one
+from mutants.targets import COALESCED, attentions, by_entry, products, softmaxes, with_one
 
 _Q, _K = "s_Q[ty * pitch + k]", "s_K[tx * pitch + k]"
 _PLACE = "16 * row + (col ^ (row / 2))"
@@ -206,6 +206,11 @@ TRIALS = {
             (269, False), (270, True), (271, False), (272, True), (269, True), (271, True),
             (45, False), (256, False), (1, True),
         ),
+    ),
+    "07_fused.cu": attentions(
+        ({"KEYS": 64, "WARPS": 2}, 68, 36, True), ({"KEYS": 64, "WARPS": 2}, 67, 35, False),
+        ({"KEYS": 64, "WARPS": 2}, 64, 68, True), ({"KEYS": 128, "WARPS": 2}, 37, 64, False),
+        ({"KEYS": 64, "WARPS": 2}, 1, 1, False),
     ),
 }  # fmt: skip
 

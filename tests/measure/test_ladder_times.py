@@ -49,8 +49,10 @@ def test_without_a_gpu_the_recorded_times_stand_alone(no_gpu, stored):
 
 
 def test_the_last_rung_is_compared_with_the_library(no_gpu):
-    names = [row[0] for row in ladder_times("register_blocked").rows]
-    assert sum("PyTorch" in name for name in names) == 2
+    for last in ("register_blocked", "fused"):
+        names = [row[0] for row in ladder_times(last).rows]
+        assert sum("PyTorch" in name for name in names) == 2
+        assert ("fused" in names) == (last == "fused")
     assert not any("PyTorch" in row[0] for row in ladder_times("padded").rows)
 
 

@@ -28,7 +28,7 @@ def test_the_table_holds_each_rung_and_the_share_that_is_explained():
         assert float(share.rstrip("%")) == pytest.approx(100 * float(least_ms) / float(ms), abs=1)
     assert "NVIDIA H200, recorded, ms" in found.headings
     assert [row[0] for row in roofline("flash_baseline").rows] == [
-        *bars("register_blocked"),
+        *bars("fused"),
         "flash_baseline",
     ]
     with pytest.raises(KernelError, match="no rung 'tilde'"):
@@ -67,7 +67,7 @@ def test_no_point_is_above_its_roof(monkeypatch):
     gpu, rates, ceilings, points = drawn["given"]
     assert gpu == "NVIDIA H200, recorded" and list(rates) == list(LEVELS)
     assert [point.name for point in points] == [
-        *bars("register_blocked"), "flash_baseline", "flash_swizzled",
+        *bars("fused"), "flash_baseline", "flash_swizzled",
     ]  # fmt: skip
 
     for point in points:

@@ -303,7 +303,7 @@ def _loops(code: str) -> Iterator[Edit]:
         elif "+=" in step:
             yield _shift("loop", code, *m.span("step"), "+")
         else:
-            yield "loop", *m.span("step"), step.replace("/= 2", "/= 4")
+            yield "loop", *m.span("step"), re.sub(r"([/*]=) 2", r"\1 4", step)
 
 
 def _guards(code: str) -> Iterator[Edit]:

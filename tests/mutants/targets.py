@@ -18,10 +18,12 @@ import numpy as np
 
 from helpers.kernels import Kernel, load_kernel
 from helpers.problem import flash_inputs
+from helpers.problem.attention import reference
 from helpers.problem.ladder import ladder
 from helpers.problem.problem import Problem
 
 FP32 = 5e-6  # of what a row's error may be of its length; sums over up to 301 elements
+ROUNDED = 1e-4  # the same where scores as large as these were rounded to fp32 themselves
 FP16, BF16 = 2e-3, 2e-2  # the same where weights and results are rounded to 11 or 8 bits
 LOW, PEAK = -200.0, 150.0  # exp(LOW) is 0 and exp(PEAK) infinite in fp32
 
@@ -149,6 +151,21 @@ def _flash(
     return Problem((), {**arrays, "n": n, **dict(numbers)}, {"O": expected}, BF16 if bf16 else FP16)
 
 
+@functools.cache
+def _attention(N: int, d: int, peak: bool) -> Problem:
+    """One head in fp32 whose scores are near LOW / 2, or have a peak in another place each row."""
+    Q, K, V = _normal(N, d, 12), _normal(N, d, 13), _normal(N, d, 14) + _ramp(N, d)
+    if peak:
+        signs = np.where(_normal(N, d, 15) < 0, -1.0, 1.0)
+        K, Q = K + signs, Q + signs[::-1] * PEAK / np.sqrt(d)
+    else:
+        Q[:, 0], K[:, 0] = 8 + Q[:, 0] / 8, LOW / 16 * np.sqrt(d)
+    Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
+    exact = reference(Q, K, V).O
+    arrays = {"Q": Q, "K": K, "V": V, "O": np.empty((N, d), np.float32)}
+    return Problem((), {**arrays, "N": N, "d": d}, {"O": exact}, ROUNDED)
+
+
 # A chapter's module says which sizes its kernels are run at: parameters, N and d. The first is what
 # most faults show at. The later ones have tiles that fit exactly, more than one warp in a row of
 # tiles, or the other choice of a parameter.
@@ -194,6 +211,18 @@ def softmaxes(*sizes: tuple[int, bool]) -> Trials:
     return made
 
 
+def attentions(*sizes: tuple[Mapping[str, Any], int, int, bool]) -> Trials:
+    """Trials of a rung that is one kernel: parameters, N, d, and whether its rows have a peak."""
+
+    def made(file: str, entry: str) -> Iterator[Trial]:
+        for parameters, N, d, peak in sizes:
+            kind = f"d={d}, {'peaks' if peak else 'low scores'}"
+            make = functools.partial(_attention, N, d, peak)
+            yield _of_rung(file, entry, parameters, N, d, kind, make)
+
+    return made
+
+
 def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: int, kind: str,
              make: Callable[[], Problem]) -> Trial:  # fmt: skip
     """A trial launched as the lowest rung does that has the kernel."""
@@ -202,7 +231,8 @@ def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: in
     )
     launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
     label = f"{_settings(parameters)}, N={N}, {kind}"
-    return Trial(file, entry, parameters, label, launch.grid, launch.block, 0, make)
+    shared = launch.shared_mem
+    return Trial(file, entry, parameters, label, launch.grid, launch.block, shared, make)
 
 
 def by_entry(**kernels: Trials) -> Trials:

@@ -23,6 +23,8 @@ SIZES_N = (1, 17, 64, 200, 257)
 SIZES_D = (1, 16, 64, 80)
 LADDER = ladder("fp32")
 NAMES = [one.name for one in LADDER]
+# Tiles of the fused kernel have 64 rows and 64 columns at least: less than one, one, and more.
+FEWER = {"fused": ((1, 64, 200), (1, 64, 80))}
 
 
 def all_pairs(choices: dict[str, tuple]) -> list[dict]:
@@ -57,9 +59,10 @@ def _pair(names, one, other):
 
 def runs(one) -> list[dict]:
     """What the simulator runs of a rung: settings, with N and d among them."""
-    rows = all_pairs({**one.choices, "N": SIZES_N, "d": SIZES_D})
+    sizes_N, sizes_d = FEWER.get(one.name, (SIZES_N, SIZES_D))
+    rows = all_pairs({**one.choices, "N": sizes_N, "d": sizes_d})
     # Every N with every d is among the pairs; so is every choice with every N and every d.
-    assert len({(row["N"], row["d"]) for row in rows}) == len(SIZES_N) * len(SIZES_D)
+    assert len({(row["N"], row["d"]) for row in rows}) == len(sizes_N) * len(sizes_d)
     return rows
 
 
@@ -82,7 +85,8 @@ def test_rung_against_float64(one, row):
     result, reports = one.simulate(Q, K, V, count=False, **settings)
     assert result.dtype == np.float32
     assert relative_error(result, reference(Q, K, V).O) < TOLERANCE
-    assert [r.entry for r in reports] == ["scaled_dot_product", "softmax", "pv_multiply"]
+    three = ["scaled_dot_product", "softmax", "pv_multiply"]
+    assert [r.entry for r in reports] == (["fused_attention"] if one.name == "fused" else three)
     for array, old in zip((Q, K, V), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -122,6 +126,7 @@ def test_a_wrong_kernel_is_noticed(name, tmp_path, monkeypatch):
         ("i < N; i += TILE", "i < N - 1; i += TILE"),
         ("j < N; j++", "j < N - 1; j++"),
         ("stride = BLOCK_SIZE / 2; stride >= 1", "stride = BLOCK_SIZE / 2; stride > 1"),
+        ("step < 2 * ACROSS", "step < ACROSS"),
     ):
         one = rung(name)
         files = {step.file: (kernels.KERNELS / step.file).read_text() for step in one.steps}
@@ -202,14 +207,20 @@ def test_what_each_rung_is_for():
     assert instructions["padded"] > 2 * instructions["coalesced"]
     waves = {name: c["shared_load_wavefronts"] for name, c in counts.items()}
     assert waves["padded"] > 3 * waves["register_blocked"]
+    fused = rung("fused").simulate(Q, K, V)[1][0].counters
+    assert fused["shared_load_bank_conflicts"] == fused["shared_store_bank_conflicts"] == 0
+    # Tiles of Q, K and V once for each of two blocks of 64 rows, and the result: nothing else.
+    assert fused["global_load_sectors"] * 32 == 4 * 64 * (128 + 2 * 2 * 128)
+    assert fused["global_store_sectors"] * 32 == 4 * 64 * 128
     assert 3 * waves["register_blocked"] == 2 * waves["rows"]
 
 
 def test_the_ladder_as_data():
     assert NAMES == [
         "naive", "tiled", "reduction", "coarsened", "coalesced", "padded", "register_blocked",
+        "fused",
     ]  # fmt: skip
-    assert [one.chapter for one in LADDER] == [2, 3, 4, 5, 6, 7, 7]
+    assert [one.chapter for one in LADDER] == [2, 3, 4, 5, 6, 7, 7, 7]
     assert rung("padded").choices == {
         "TILE": (8, 16, 32),
         "COARSE": (1, 2, 4, 8),
@@ -239,6 +250,9 @@ def test_parameters_of_a_rung():
     assert [x.grid for x in rung("naive").launches(300, 30)] == [(19, 19, 1), (2, 1, 1), (19, 2, 1)]
     blocked = rung("register_blocked").launches(300, 80)
     assert [x.grid for x in blocked] == [(3, 3, 1), (300, 1, 1), (2, 5, 1)]
+    (fused,) = rung("fused").launches(300, 80, KEYS=64)
+    assert fused.grid == (2, 3, 1) and fused.block == (128, 1, 1)
+    assert fused.shared_mem == 4 * (128 * 68 + 64 * 64 + 128 * 68)
 
 
 def test_a_changed_file_is_read_again(tmp_path, monkeypatch):

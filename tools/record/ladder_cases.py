@@ -8,7 +8,7 @@ from helpers.kernels import Launch
 from helpers.problem.ladder import ladder, rung
 from helpers.problem.rungs import Rung
 
-KERNELS = ("scaled_dot_product", "softmax", "pv_multiply")
+KERNELS = ("scaled_dot_product", "softmax", "pv_multiply", "fused_attention")
 # 200 x 72 has rows of whole float4; 257 rows of S do not, and no tile fits into 257.
 COUNTED_SIZES = ((200, 72), (257, 80))
 SANITIZED_SIZE = (67, 33)
@@ -40,6 +40,7 @@ COUNTED = {
         {"PATCH": 4, "TILE": 16, "BLOCK_SIZE": 256},
         {"TILE": 16, "BLOCK_SIZE": 1024},
     ],
+    "fused": [{"KEYS": 64}, {"WARPS": 2}, {"KEYS": 64, "WARPS": 8}],
 }
 
 
