@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels.kernel import Kernel
 from ..panels.difference import ELEMENT
 from ..problem.poison import poisoned
-from ..simulator.compile.source_text import mask
+from ..simulator.compile.source_text import line_of, mask
 from .answer import body, declared, kernel_of_solution
 from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
 from .small_changes.first_order import Change, changes
@@ -33,6 +33,8 @@ _WORK = 20_000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 32, 160  # kernels that are tried, at least and at most
 _SECONDS = 1.2  # of the processor, after which no more are tried
 _NEAREST = 32  # changes that are tried before all others
+_AT_EDGES = re.compile(r"[Gg]uard|ondition|omparison|loop|look at|one too|unit|depend|missing")
+_NO_GUARD = re.compile(r"guard is missing|does not look at|one end only")
 _PLACE = 32  # words and signs, at most, that are told as the place of a mistake
 _AT_ONCE = 16  # that are compiled together
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
@@ -74,7 +76,8 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
     said, lines, changed = found[0]
     if same_text:
         return Diagnosis(said, tuple(lines), True)
-    place = mended(exercise, text, seen)
+    small = _runs(kernel_of_solution(exercise, tuple(exercise.cases[0].items()))) == _LARGEST
+    place = mended(exercise, text, seen, rules=small)
     near = changed and 2 * distance(text, changed) <= distance(text, exercise.solution)
     if place and place.said and changed and not near and len(place.pieces) == 1:
         if not meet(place.pieces, pieces(changed, exercise.solution)):
@@ -158,7 +161,8 @@ def mended(
     """
     text = whole(text)
     lines, words = own_lines(exercise, text), _words(exercise)
-    ruled = _of_rules(exercise, text, lines, words)
+    outside = any("out-of-bounds" in one.error for one in seen)
+    ruled = _of_rules(exercise, text, lines, words, outside)
     known = {_plain(change.text): change.said for change in ruled if change.said}
     known.pop(_plain(text), None)
     about = {one.line: one for one in statements(text, range(1, text.count("\n") + 2), words)}
@@ -166,7 +170,8 @@ def mended(
     runs = _runs(kernel)
     alone, together = [], []
     rows = _rows(text)
-    found = pieces(text, exercise.solution)
+    mapped = _map_lines(exercise, text)  # what is wrong there is told by `certain`
+    found = [p for p in pieces(text, exercise.solution) if p.line not in mapped]
     for group in groups(found):
         changed = put_in(text, group)
         said = known.get(_plain(changed)) or of_group(group, about, len(found) - len(group))
@@ -175,7 +180,11 @@ def mended(
         near = len(found) - len(group) <= 2  # else an answer is written otherwise
         if said or (near and sum(p.size for p in group) <= _PLACE):
             (alone if said and " And: " not in said else together).append(one)
-    small = [(change.text, Diagnosis(change.said, change.lines)) for change in ruled if rules]
+    small = [
+        (change.text, Diagnosis(change.said, change.lines))
+        for change in ruled
+        if rules and not mapped & set(change.lines)
+    ]
     tried: dict[str, Diagnosis] = {}
     for changed, told in (*alone, *small):
         tried.setdefault(changed, told)
@@ -191,6 +200,16 @@ def mended(
     return last.get(_good(exercise, list(last), seen))
 
 
+def _map_lines(exercise: Exercise, text: str) -> set[int]:
+    """Numbers of the lines of the map of an exercise's tiles; a map may be right in many ways."""
+    if exercise.place is None:
+        return set()
+    found = re.search(rf"\b{exercise.place.name}\s*\([^()]*\)\s*\{{.*?\n\}}", mask(text), re.DOTALL)
+    return (
+        set(range(line_of(text, found.start()), line_of(text, found.end()) + 1)) if found else set()
+    )
+
+
 def _with_code(rows: list[str], line: int) -> int:
     """A line; where it has a bracket alone, one above it that has more."""
     while line > 1 and not re.search(r"\w", rows[line - 1]):
@@ -198,15 +217,21 @@ def _with_code(rows: list[str], line: int) -> int:
     return line
 
 
-def _of_rules(exercise: Exercise, text: str, lines, words) -> list[Change]:
-    """Small changes of an answer, the likelier first."""
+def _of_rules(exercise: Exercise, text: str, lines, words, outside: bool) -> list[Change]:
+    """Small changes of an answer, the likelier first.
+
+    Args:
+        outside: whether it has left an array: then edges are looked at first, else last.
+    """
     few, many = changes(text, lines, words)
     for some in (few, many):
         some.sort(key=lambda change: distance(change.text, exercise.solution))
     likely, later = repairs(text, lines, words)
     later.sort(key=lambda change: distance(change.text, exercise.solution))
     mixed = itertools.zip_longest(many, later)
-    return [*few[:_NEAREST], *likely, *few[_NEAREST:], *(c for two in mixed for c in two if c)]
+    found = [*few[:_NEAREST], *likely, *few[_NEAREST:], *(c for two in mixed for c in two if c)]
+    about = _AT_EDGES if outside else _NO_GUARD
+    return sorted(found, key=lambda change: bool(about.search(change.said)) != outside)
 
 
 def _plain(text: str) -> str:

@@ -98,7 +98,10 @@ def of_a_result(
     fact = ""  # that a mistake is found tells what a read of nothing or a race only shows
     if finding is not None and finding.kind not in ("uninitialised", "race"):
         fact = f" A clue: {without_advice(finding)}"
-    if found := _tried(named, exercise, text, seen):
+    found = _tried(named, exercise, text, seen)
+    if exercise.place and not (found and found.exact):  # a map may give the same result in two ways
+        found = _tried(certain, exercise, text, case, kernel) or found
+    if found:
         return Reason(message + fact, found.lines or own, found.said)
     if found := _tried(certain, exercise, text, case, kernel):
         return Reason(message, found.lines, found.said)

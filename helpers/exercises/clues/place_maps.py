@@ -50,10 +50,15 @@ def places(exercise: Exercise, text: str, case: tuple) -> np.ndarray | None:
 def of_the_map(exercise: Exercise, text: str, case: Case) -> Told | None:
     """What is wrong with an answer's map: it leaves a row, or two columns share a place."""
     a = exercise.place
+    lines = lines_of_map(text, a)
+    if asked := _of_a_thread(text, a):
+        return (
+            f"The map depends on the thread that asks, {asked}: all have to get one place.",
+            lines,
+        )
     where = places(exercise, text, tuple(case.items()))
     if where is None:
-        return None
-    lines = lines_of_map(text, a)
+        return f"The map gives places at which no {a.column} begins.", lines
     out = np.argwhere((where < 0) | (where >= a.columns))
     if len(out):
         row, column = map(int, out[0])
@@ -72,6 +77,13 @@ def of_the_map(exercise: Exercise, text: str, case: Case) -> Told | None:
                 lines,
             )
     return None
+
+
+def _of_a_thread(text: str, a: PlaceMap) -> str:
+    """What of a thread the body of a text's map uses."""
+    body = re.search(rf"\b{a.name}\s*\([^()]*\)\s*\{{.*?\n\}}", mask(text), re.DOTALL)
+    found = re.search(r"threadIdx\.\w", body[0]) if body else None
+    return found[0] if found else ""
 
 
 def _why(text: str, lines: list[int], where: np.ndarray, a: PlaceMap) -> str:

@@ -204,7 +204,11 @@ def _signs(one: Statement) -> Iterator[Found]:
         if sign in "+-":
             said = f"A sign is wrong in {where}."
             yield [(at, at + 1, "-" if sign == "+" else "+")], said
-        if sign in "+*":
+        if (
+            sign in "+*"
+            and not re.search(r"\b1 $", one.code[: found.start() + 1])
+            and (not re.match(r"1\b", one.code[found.end() :]))
+        ):
             said = f"Addition and multiplication are taken for each other in {where}."
             yield [(at, at + 1, "+" if sign == "*" else "*")], said
 

@@ -54,7 +54,7 @@ def _unset(group: Sequence[Piece]) -> str:
 
 def _set_in(words: Sequence[str]) -> set[str]:
     code = " ".join(words)
-    return {m[1] for m in re.finditer(r"\b([A-Za-z_]\w*)(?: \[[^=;{}]*\])? [+*-]?= ", code)}
+    return {m[1] for m in re.finditer(r"\b([A-Za-z_]\w*) \[[^=;{}]*\] [+*-]?= ", code)}
 
 
 def of_piece(p: Piece, one: Statement | None) -> str:
@@ -229,6 +229,8 @@ def _too_many(p: Piece, where: str) -> str:
         end = "the condition" if "condition" in where else where
         return f"{end[0].upper()}{end[1:]} asks for {asked} as well, and it should not."
     if re.match(r"if ?\(", text):
+        if "{" in text:
+            return f"There is a step too many, under `{text.split('{')[0].strip()}`."
         if _LEAVES.search(text):
             return f"Threads or turns that are needed are left out by `{text}`."
         return f"The condition leaves out what belongs to the result, in {where}."

@@ -175,6 +175,12 @@ def _index_terms(one: Statement) -> Iterator[Found]:
             if not re.search(rf"\b{word}\b", index):
                 said = f"{where[0].upper()}{where[1:]} does not depend on {word}, and it should."
                 yield [(end, end, f" + {word}")], said
+        unit = "4" if "float4" in one.whole else "2" if "float2" in one.whole else ""
+        for m in re.finditer(r"(?<![\w.])[a-z]\w*(?![\w.(\[])", index if unit else ""):
+            at = one.start + a + m.start(), one.start + a + m.end()
+            said = f"{m[0]} is counted in another unit than {where} needs: floats or vectors."
+            yield [(*at, f"({unit} * {m[0]})")], said
+            yield [(*at, f"({m[0]} / {unit})")], said
         for word in one.words:
             yield [(end, end, f" - {word}")], f"A term is missing in {where}."
             for m in re.finditer(r"\b\w+ \* \w+\b", index):
@@ -277,6 +283,34 @@ def _order(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
             yield [(a.start, a.end, ""), (above.start, above.start, f"{a.code} ")], said, a.line
 
 
+def _before_barrier(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
+    """A step that stands before a barrier, of the answer or given, and belongs behind it."""
+    for a in found:
+        m = re.compile(r"\s*(__sync\w+\(\);)").match(a.whole, a.end)
+        if m and _PLAIN.match(a.code) and a.assignment:
+            said = f"Line {a.line} comes before the barrier, and has to wait for other threads."
+            yield [(a.start, a.end, ""), (m.end(), m.end(), f" {a.code}")], said, a.line
+
+
+def _not_asked(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
+    """An edge that the condition around a block does not look at."""
+    for n, a in enumerate(found):
+        if not (m := re.match(r"if \(.*(\)) ?\{$", a.code)):
+            continue
+        parts = [
+            part.strip("() ")
+            for b in found[n + 1 : n + 4]
+            for access in b.accesses
+            if (row := terms(b.code[slice(*access.indices[-1])]))
+            for part in (row[0], row[2])
+        ]
+        for part in dict.fromkeys(p for p in parts if re.fullmatch(r"\w+(?: \+ \w+)*", p)):
+            for size in a.words:
+                at = a.start + m.start(1)
+                yield [(at, at, f" && {part} < {size}")], (
+                    f"The condition does not look at {part}."), a.line  # fmt: skip
+
+
 def _numbers(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
     """A number that stands for a name, in all calls."""
     hits: dict[str, list[tuple[int, int, int]]] = {}
@@ -306,5 +340,5 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
     _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _asks, _own_place,
 )  # fmt: skip
-_SEVERAL = (_keeps, _numbers, _order)
+_SEVERAL = (_keeps, _numbers, _order, _before_barrier, _not_asked)
 _LATER = (_ends, _guards, _index_terms, _too_many)
