@@ -23,7 +23,7 @@ from .small_changes.first_order import Change, changes
 from .small_changes.naming import of_group
 from .small_changes.repairs import repairs
 from .small_changes.statements import statements
-from .small_changes.toward import Piece, groups, meet, pieces, put_in, same
+from .small_changes.toward import Piece, groups, meet, names_of_its_own, pieces, put_in, same
 from .spec import Exercise
 from .trial import given
 from .variants import compiled
@@ -172,12 +172,16 @@ def mended(
     rows = _rows(text)
     mapped = _map_lines(exercise, text)  # what is wrong there is told by `certain`
     found = [p for p in pieces(text, exercise.solution) if p.line not in mapped]
+    own = names_of_its_own(text, exercise.solution)
     for group in groups(found):
         changed = put_in(text, group)
         said = known.get(_plain(changed)) or of_group(group, about, len(found) - len(group))
         at = {_with_code(rows, p.line) for p in group}
         one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
-        near = len(found) - len(group) <= 2  # else an answer is written otherwise
+        others = len(found) - len(group)
+        near = others <= (2 if len(group) == 1 else 0)  # else an answer is written otherwise
+        if any(p.new and own & set(p.old) for p in group):
+            continue  # it would undo what the answer is about
         if said or (near and sum(p.size for p in group) <= _PLACE):
             (alone if said and " And: " not in said else together).append(one)
     small = [

@@ -100,7 +100,7 @@ def of_a_result(
         fact = f" A clue: {without_advice(finding)}"
     found = _tried(named, exercise, text, seen)
     if exercise.place and not (found and found.exact):  # a map may give the same result in two ways
-        found = _tried(certain, exercise, text, case, kernel) or found
+        found = _tried(certain, exercise, text, case, kernel, lines=True) or found
     if found:
         return Reason(message + fact, found.lines or own, found.said)
     if found := _tried(certain, exercise, text, case, kernel):

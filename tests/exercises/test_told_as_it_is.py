@@ -41,6 +41,35 @@ TOLD = {
         "03_rectangle", (("s_V[k][ty];\n        __syncthreads();", "s_V[k][ty];"),),
         ("race on s_P[0][1]", "which lanes of one warp need as well"), (),
     ),
+    "turns rounded down": (
+        "00_few_threads",
+        (("for (int i = first; i < n; i += step) b[i] = a[i] * a[i];",
+          "const int turns = n / step;\n"
+          "    for (int k = 0; k < turns; k++) b[first + k * step] = a[first + k * step] * "
+          "a[first + k * step];"),),
+        ("rounded down", "left over"), ("And:",),
+    ),
+    "a pointer that stays where a row is skipped": (
+        "02_received",
+        (("    for (int i", "    const float* p = P + j;\n    for (int i"),
+         ("if (i != j) sum += P[(size_t)i * N + j];",
+          "if (i == j) continue;\n        sum += *p;\n        p += N;")),
+        ("elements of R are wrong",), ("And:", "marked lines", "comparison"),
+    ),
+    "steps of 2 in a tree": (
+        "04_best_key", (("stride /= 2", "stride -= 2"),),
+        ("`-=` is not",), ("last level",),
+    ),
+    "read before the barrier": (
+        "06_transpose",
+        (("    __syncthreads();  // the", "    const float v = s_K[tx][ty];\n    __syncthreads();"
+          "  // the"), ("= *element", "= v")),
+        ("comes before the barrier",), ("fill it first",),
+    ),
+    "a map that depends on the thread": (
+        "09_narrow", (("row / 2 % 4", "threadIdx.x / 2 % 4"),),
+        ("depends on the thread that asks",), ("through the map",),
+    ),
 }  # fmt: skip
 
 

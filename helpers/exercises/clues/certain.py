@@ -10,7 +10,7 @@ from .place_maps import of_the_lines, of_the_map
 
 
 def certain(
-    exercise: Exercise, text: str, case: Case, kernel: Kernel | None = None
+    exercise: Exercise, text: str, case: Case, kernel: Kernel | None = None, lines: bool = False
 ) -> Diagnosis | None:
     """What is certain of an answer that is wrong, or None.
 
@@ -18,13 +18,15 @@ def certain(
         text: the answer.
         case: where it is wrong.
         kernel: its kernel at that case, or None if that does not run to its end.
+        lines: only what a line does beside the map of a tile.
     """
     told = None
     if exercise.place is not None:
-        told = of_the_map(exercise, text, case)
+        told = None if lines else of_the_map(exercise, text, case)
         if told is None and kernel is not None:
             told = of_the_lines(exercise, text, case, kernel)
-    told = told or _signs(exercise, text) or _returns_early(exercise, text)
+    if not lines:
+        told = told or _signs(exercise, text) or _returns_early(exercise, text)
     return Diagnosis(told[0], tuple(told[1])) if told else None
 
 

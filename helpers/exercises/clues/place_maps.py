@@ -110,12 +110,14 @@ def lines_of_map(text: str, a: PlaceMap) -> list[int]:
     first, last = line_of(code, found.end()) + 1, line_of(code, end if end > 0 else len(code))
     rows = code.split("\n")
     sets = [n for n in range(first, last + 1) if "=" in rows[n - 1]]
-    return sets[-1:]
+    return sets[-1:] or [n for n in range(first, last + 1) if "return" in rows[n - 1]][-1:]
 
 
 def of_the_lines(exercise: Exercise, text: str, case: Case, kernel: Kernel) -> Told | None:
     """A line that reads or writes another element of a tile than belongs there, by its own map."""
     a, key = exercise.place, tuple(case.items())
+    if _of_a_thread(text, a):
+        return None
     right, own = places(exercise, exercise.solution, key), places(exercise, text, key)
     if own is None or (np.sort(own) != np.arange(a.columns)).any():
         return None

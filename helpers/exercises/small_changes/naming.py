@@ -230,7 +230,7 @@ def _too_many(p: Piece, where: str) -> str:
         return f"{end[0].upper()}{end[1:]} asks for {asked} as well, and it should not."
     if re.match(r"if ?\(", text):
         if "{" in text:
-            return f"There is a step too many, under `{text.split('{')[0].strip()}`."
+            return ""
         if _LEAVES.search(text):
             return f"Threads or turns that are needed are left out by `{text}`."
         return f"The condition leaves out what belongs to the result, in {where}."
@@ -259,7 +259,9 @@ def _replaced(p: Piece, old: str, new: str, one: Statement | None, where: str) -
             return f"{name} is set anew each time, and what it held before is lost."
         if new == "=":
             return f"{name} is added to, and it should be set."
-        return f"`{old}` is not the right sign where {name} is set."
+        return f"`{old}` is not the right sign " + (
+            f"where {name} is set." if name else f"in {where}."
+        )
     if old in _ARITHMETIC and new in _ARITHMETIC:
         return f"`{old}` is not the right sign in {where}."
     if old in _TYPES and "float" in new:

@@ -62,6 +62,12 @@ def same(text: str, other: str) -> bool:
     return _words(own) == _words(wanted)
 
 
+def names_of_its_own(text: str, solution: str) -> set[str]:
+    """Variables of an answer for which the solution has none."""
+    code = _code(text)
+    return set(_DECLARED.findall(code)) - set(_DECLARED.findall(_renamed(_code(solution), code)))
+
+
 def pieces(text: str, solution: str) -> list[Piece]:
     """All of an answer; none if it is written otherwise than the solution."""
     code, right = _code(text), _renamed(_code(solution), _code(text))
