@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("Two chunks of a row share a place",),
         ),
-        Wrong("only the map", ((_PAIR, "pair"),), "right", ("written by no map",)),
+        Wrong("only the map", ((_PAIR, "pair"),), "right", ("does not go through the map",)),
         Wrong(
             "the lane is swizzled too",
             ((_PAIR, "place(row, j + lane % 4) / 2"),),
