@@ -10,6 +10,7 @@ from ..kernels.source import KernelError
 from ..panels.brackets import unmatched
 from ..panels.difference_map import DifferenceMap
 from ..panels.error_panels import panel_of
+from ..problem.flash_hopper import refused_here
 from ..simulator.bounds.least import duration
 from ..simulator.compile.compile_errors import parse_log
 from ..simulator.compile.source_text import line_of, mask
@@ -64,7 +65,9 @@ class _Check:
 
     def __init__(self, exercise: Exercise):
         self.exercise = exercise
-        self.on_gpu = device.is_gpu
+        hopper = "hopper.cuh" in exercise.solution
+        self.refused = refused_here("This exercise") if hopper else ""
+        self.on_gpu = device.is_gpu and not self.refused
         self.names = [COMPILES, RIGHT, NO_RACE]
         if exercise.goals:
             self.names.append(GOAL)
@@ -116,7 +119,8 @@ class _Check:
             self.be_right()
             if self.on_gpu:
                 self.be_right_on_gpu()
-            self.passes(f"The results are right with {'; '.join(map(in_words, exercise.cases))}.")
+            tried = "; ".join(map(in_words, exercise.cases))
+            self.passes(f"The results are right with {tried}. {self.refused}".rstrip())
             self.have_no_race()
             self.meet_goals()
             self.be_timed()

@@ -53,12 +53,16 @@ def flash_times(
     Raises:
         KernelError: there is no such rung.
     """
-    rungs = ladder("flash")
-    rungs = rungs[: rungs.index(rung(upto, "flash")) + 1]
+    kind = "hopper" if rung(upto).kind == "hopper" else "flash"
+    rungs = ladder(kind)
+    rungs = rungs[: rungs.index(rung(upto, kind)) + 1]
     shown = [*(_short(one.name) for one in rungs), *variants, *RIVALS]
     recording, measured, notes = recording_of(upto), None, []
     recorded = _at(shape, recorded_source(recording, names=shown))
-    if device.is_gpu:
+    refused = rungs[0].refused_here()
+    if refused:
+        notes = [refused]
+    elif device.is_gpu:
         launches, notes = _launches(rungs, shape)
         taken = timing.in_turn(launches, samples, _SAMPLE_MS, most=100)
         rates = {

@@ -12,6 +12,7 @@ the first take tensor maps, which tell the copies of TMA where Q, K, V and O lie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,8 @@ class HopperRung(FlashRung):
         producers: warpgroups beside those that multiply.
         stays: whether its blocks stay, one on each multiprocessor, until all work is done.
     """
+
+    kind: ClassVar[str] = "hopper"
 
     stages: int = 2
     maps: bool = True
@@ -92,16 +95,30 @@ class HopperRung(FlashRung):
         on_host = isinstance(array, np.ndarray)
         return min(items, MULTIPROCESSORS if on_host else multiprocessors())
 
+    def refused_here(self) -> str:
+        return refused_here(self.name)
+
     def _check_device(self, launch: Launch) -> None:
-        if device.is_gpu:
-            cuda = device.cp.cuda
-            capability = int(cuda.Device().compute_capability) / 10
-            check_hopper(self.name, capability, cuda.nvrtc.getVersion()[0])
+        if refused := self.refused_here():
+            raise KernelError(refused)
 
 
 def multiprocessors() -> int:
     """How many this GPU has."""
     return int(device.cp.cuda.Device().attributes["MultiProcessorCount"])
+
+
+def refused_here(name: str) -> str:
+    """Why this machine's GPU cannot run what has this name, in a sentence; empty if there is none,
+    or if it can."""
+    if not device.is_gpu:
+        return ""
+    cuda = device.cp.cuda
+    try:
+        check_hopper(name, int(cuda.Device().compute_capability) / 10, cuda.nvrtc.getVersion()[0])
+    except KernelError as error:
+        return str(error)
+    return ""
 
 
 def check_hopper(name: str, capability: float, compiler: int) -> None:

@@ -27,7 +27,7 @@ def _all() -> tuple[Rung, ...]:
 
 
 def ladder(kind: str = "") -> tuple[Rung, ...]:
-    """The rungs by chapter: all of them, or those of a kind, `fp32` or `flash`."""
+    """The rungs by chapter: all of them, or those of a kind: `fp32`, `flash`, or `hopper`."""
     return tuple(one for one in _all() if kind in ("", one.kind))
 
 

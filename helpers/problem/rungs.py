@@ -48,7 +48,7 @@ class Rung(ABC):
             `sectors`, `sectors and banks`, and failing these the banks of shared memory.
     """
 
-    kind: ClassVar[str]  # what its kernels compute in: `fp32` or `flash`
+    kind: ClassVar[str]  # what its kernels are made of: `fp32`, `flash`, or `hopper`
     from_arrays: ClassVar[tuple[str, ...]] = ()  # parameters that follow from Q, K and V
 
     name: str
@@ -207,6 +207,10 @@ class Rung(ABC):
             one.simulate(copy=False, count=count, sample=sample).report for one in made.launches
         ]
         return made.arrays["O"], reports
+
+    def refused_here(self) -> str:
+        """Why this machine's GPU cannot run it, in a sentence; empty if it can or is none."""
+        return ""
 
     def _check_device(self, launch: Launch) -> None:  # noqa: B027 (most need nothing)
         """Raise a KernelError if this GPU lacks what a launch needs beside its limits."""

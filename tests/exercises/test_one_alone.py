@@ -17,6 +17,10 @@ NOT_ABOUT = {
     "08_transposed": "fragments, to which all lanes of a warp belong",
     "09_narrow": "a map of chunks",
     "09_repair": "a map of chunks",
+    "10_ahead": "which copies are under way",
+    "10_moved": "a vote, to which all lanes of a warp belong",
+    "11_phases": "what a producer and its consumers wait for",
+    "11_narrow_rows": "a map of chunks",
 }
 _FILL_P = """for (int j = ty; j < DEPTH; j += COLS) {
             s_P[tx][j] = row < N && i + j < N ? P[(size_t)row * N + i + j] : 0.0f;"""

@@ -480,7 +480,8 @@ def test_the_kernels_compile_at_every_choice(file, values):
     assert compiled.log == ""
     assert compiled.filename == file.name
     text = file.read_text().split("\n")
-    for number in set(re.findall(r"\.loc\s+\d+ (\d+)", compiled.ptx)) - {"0"}:
+    (own,) = re.findall(rf'\.file\s+(\d+) "{file.name}"', compiled.ptx)
+    for number in set(re.findall(rf"\.loc\s+{own} (\d+)", compiled.ptx)) - {"0"}:
         assert text[int(number) - 1].strip()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from chapter_cases import trials
 
+from helpers.gpu.tensor_map import MappedArray
 from helpers.kernels import KERNELS, KernelError, Launch
 from helpers.problem.flash_inputs import to_float
 from helpers.problem.problem import PreparedProblem, Problem
@@ -190,6 +191,7 @@ def _wrong(problem: Problem, prepared: PreparedProblem) -> str:
         )
     for name, value in problem.inputs.items():
         if name not in problem.expected and isinstance(value, np.ndarray):
+            value = value.array if isinstance(value, MappedArray) else value
             if value.tobytes() != prepared.arrays[name].tobytes():
                 return f"{name} was changed"
     return ""

@@ -1,6 +1,7 @@
-"""Make helpers/measure/recorded/h200_overlap.json of what record_overlap.py wrote.
+"""Make what chapters 10 and 11 show of what record_overlap.py and record_hopper.py wrote.
 
-python tools/record/trim_overlap.py [tests/recorded/data/overlap_h200.json] [--out FILE]
+python tools/record/trim_overlap.py   # {overlap,hopper}_h200.json of tests/recorded/data to
+                                      # h200_{overlap,hopper}.json of helpers/measure/recorded
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from helpers.measure.overlap_steps import INSTRUCTIONS  # noqa: E402
 from helpers.measure.profile import PROFILED  # noqa: E402
-from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED  # noqa: E402
+from helpers.measure.recorded import HOPPER as HOPPER_FILE  # noqa: E402
+from helpers.measure.recorded import OVERLAP as OVERLAP_FILE  # noqa: E402
+from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED, FlashRung  # noqa: E402
+from helpers.problem.flash_hopper import HOPPER  # noqa: E402
 from helpers.problem.flash_overlap import OVERLAP  # noqa: E402
 from tools.record.recording import save  # noqa: E402
 
-WHOLE = ROOT / "tests" / "recorded" / "data" / "overlap_h200.json"
-OUT = ROOT / "helpers" / "measure" / "recorded" / "h200_overlap.json"
+DATA = ROOT / "tests" / "recorded" / "data"
+WHOLE, WHOLE_HOPPER = DATA / "overlap_h200.json", DATA / "hopper_h200.json"
+OUT = ROOT / "helpers" / "measure" / "recorded"
 VERSIONS = ("driver", "cuda_runtime", "nvrtc", "cupy", "torch, cudnn")
-RUNGS = {one.file.partition("_")[0]: one for one in (FLASH_BASELINE, FLASH_SWIZZLED, *OVERLAP)}
+LISTED = (FLASH_BASELINE, FLASH_SWIZZLED, *OVERLAP, *HOPPER)
 LIMITS = ("registers", "shared_mem")
 KEPT = (*PROFILED, *INSTRUCTIONS, *(f"launch__occupancy_limit_{one}" for one in LIMITS))
 SLACK = {"always": -1, "slack 8": 8}
@@ -31,8 +36,10 @@ SLACK = {"always": -1, "slack 8": 8}
 def trim(whole: dict) -> dict:
     """What `helpers.measure.recorded` holds of everything that was recorded.
 
+    Profiles and counters may be missing.
+
     Raises:
-        KeyError: a stage is not there.
+        KeyError: times are not there.
     """
     device = whole["device"]
     return {
@@ -43,17 +50,31 @@ def trim(whole: dict) -> dict:
         "tables": [
             _table(whole, causal, kind) for causal in (0, 1) for kind in ("sustained", "cold")
         ],
-        "profiles": [_profile(name, row, whole) for name, row in whole["profile"].items()],
-        "counters": [_counted(case) for case in whole["counters"]],
+        "profiles": [_profile(name, row, whole) for name, row in whole.get("profile", {}).items()],
+        "counters": [_counted(case, whole) for case in whole.get("counters", [])],
     }
 
 
-def short(name: str) -> str:
+def rungs_of(whole: dict) -> dict[str, FlashRung]:
+    """The rungs by the numbers that their kernels had when it was recorded: `{"10e": ...}`.
+
+    A step that came in between later has moved those behind it: names tell more than numbers.
+    """
+    found = {one.file.partition("_")[0]: one for one in LISTED}
+    for name in whole["times"]["sizes"][0]["resources"]:
+        number, _, called = name.partition(" ")
+        for one in LISTED:
+            if (f"{one.chapter:02}", one.name) == (number[:2], f"flash_{called}"):
+                found[number] = one
+    return found
+
+
+def short(name: str, rungs: dict[str, FlashRung]) -> str:
     """The name of a contender as tables have it: `rescale, slack 8` of `10e rescale, slack 8`."""
     step = _step(name)
-    if step not in RUNGS:
+    if step not in rungs:
         return name
-    rung = RUNGS[step].name.removeprefix("flash_")
+    rung = rungs[step].name.removeprefix("flash_")
     more = name.partition(", ")[2]
     return f"{rung}, {more}" if more else rung
 
@@ -64,6 +85,7 @@ def _step(name: str) -> str:
 
 
 def _table(whole: dict, causal: int, kind: str) -> dict:
+    rungs = rungs_of(whole)
     times: dict[str, dict] = {}
     used: dict[str, dict] = {}
     for size in whole["times"]["sizes"]:
@@ -71,9 +93,9 @@ def _table(whole: dict, causal: int, kind: str) -> dict:
             continue
         shape = ",".join(map(str, size["shape"]))
         for name, rate in size[kind].items():
-            times.setdefault(short(name), {})[shape] = rate
+            times.setdefault(short(name, rungs), {})[shape] = rate
         for name, found in size["resources"].items():
-            used.setdefault(short(name), {})[shape] = found
+            used.setdefault(short(name, rungs), {})[shape] = found
     what = ", ".join(
         ("attention", *(["causal"] if causal else []), *(["cold"] if kind == "cold" else []))
     )
@@ -92,32 +114,31 @@ def _protocol(whole: dict, kind: str) -> str:
 
 def _profile(name: str, row: dict, whole: dict) -> dict:
     """One profiled launch, at the size that is timed first."""
-    rung, variant = RUNGS[_step(name)], name.partition(", ")[2]
+    rungs, variant = rungs_of(whole), name.partition(", ")[2]
     return {
-        "kernel": f"flash_{short(name)}",
-        "file": "" if variant else rung.file,
+        "kernel": f"flash_{short(name, rungs)}",
+        "file": "" if variant else rungs[_step(name)].file,
         "shape": whole["times"]["sizes"][0]["shape"],
         "metrics": {metric: row[metric] for metric in KEPT if metric in row},
     }
 
 
-def _counted(case: dict) -> dict:
+def _counted(case: dict, whole: dict) -> dict:
     """Counters of a small launch, with those of machine instructions."""
     values = {"ELEMENT": case["element"], "HEAD_DIM": case["shape"][3], "CAUSAL": case["causal"]}
     variant = case["name"].partition(", ")[2]
     if variant:
         values["SLACK"] = SLACK[variant]
-    file = RUNGS[_step(case["name"])].file
+    file = rungs_of(whole)[_step(case["name"])].file
     return {"file": file, "values": values, "shape": case["shape"], "counters": case["ncu"]}
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("whole", type=Path, nargs="?", default=WHOLE)
-    parser.add_argument("--out", type=Path, default=OUT)
-    chosen = parser.parse_args()
-    save(chosen.out, trim(json.loads(chosen.whole.read_text("utf-8"))))
+    parser.parse_args()
+    for whole, name in ((WHOLE, OVERLAP_FILE), (WHOLE_HOPPER, HOPPER_FILE)):
+        save(OUT / f"{name}.json", trim(json.loads(whole.read_text("utf-8"))))
 
 
 if __name__ == "__main__":

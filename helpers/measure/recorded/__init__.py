@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from ...kernels.source import Parameter
 
 FOLDER = Path(__file__).resolve().parent
-# The names of the files of the fp32 rungs, of the FlashAttention kernels, and of those whose copies
-# overlap with arithmetic.
-LADDER, FLASH, OVERLAP = "h200_ladder", "h200_flash", "h200_overlap"
+# The names of the files of the fp32 rungs, of the FlashAttention kernels, of those whose copies
+# overlap with arithmetic, and of those for Hopper alone.
+LADDER, FLASH, OVERLAP, HOPPER = "h200_ladder", "h200_flash", "h200_overlap", "h200_hopper"
 
 Shape = tuple[int, int, int, int]  # batch, heads, n and d
 Size = int | tuple[int, ...]
@@ -168,7 +168,7 @@ def load(name: str, folder: Path = FOLDER) -> Recording | None:
 
 def flash_recordings(folder: Path = FOLDER) -> tuple[Recording, ...]:
     """The recordings of kernels of FlashAttention that are there, from the earlier chapters on."""
-    found = (load(name, folder) for name in (FLASH, OVERLAP))
+    found = (load(name, folder) for name in (FLASH, OVERLAP, HOPPER))
     return tuple(one for one in found if one is not None)
 
 

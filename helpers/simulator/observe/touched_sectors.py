@@ -107,6 +107,8 @@ class Footprint:
 def _addresses(access) -> tuple[np.ndarray, int]:
     """The addresses of an access's active lanes, and the wavefronts of its warps, added up."""
     lanes, active = access.lanes, access.active
+    if not lanes.size:  # a box of TMA that lies outside of its array
+        return lanes.reshape(-1), 0
     if active is not None:
         lanes, active = np.broadcast_arrays(lanes, active)
     rows = lanes.reshape(-1, lanes.shape[-1])

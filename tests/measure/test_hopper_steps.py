@@ -1,0 +1,79 @@
+"""Chapter 11's recorded steps: nothing but what was recorded, and bounds by the definition."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helpers.measure.facts import load_facts
+from helpers.measure.flash_times import LARGE, flash_times
+from helpers.measure.hopper_steps import least_clocks, reach_of_wgmma, sizes, steps
+from helpers.measure.recorded import FOLDER, HOPPER, load
+from helpers.problem.flash_inputs import make_inputs
+from helpers.problem.ladder import ladder, rung
+from tools.record.trim_overlap import WHOLE_HOPPER, trim
+
+RECORDED = load(HOPPER)
+SHOWN = [
+    name
+    for one in ladder("hopper")
+    if (name := one.name.removeprefix("flash_")) in RECORDED.times()
+]
+RUNGS = [f"flash_{name}" for name in SHOWN]
+
+
+def test_what_chapters_show_is_what_was_recorded():
+    kept = json.loads((FOLDER / f"{HOPPER}.json").read_text("utf-8"))
+    assert kept == trim(json.loads(WHOLE_HOPPER.read_text("utf-8")))
+    assert {"wgmma", "tma", "producer", "ahead", "ping_pong", "persistent"} <= set(SHOWN)
+
+
+def test_steps_are_told_by_both_protocols():
+    table = steps("flash_tma", "flash_ahead, waits early")
+    cold, warm = (RECORDED.times(what) for what in ("attention, cold", "attention"))
+    for row, name in zip(table.rows, ("tma", "ahead, waits early"), strict=True):
+        rates = [times[name][LARGE] for times in (cold, warm)]
+        shares = [r / t["cuDNN"][LARGE] for r, t in zip(rates, (cold, warm), strict=True)]
+        assert row[:3] == (name, *(f"{rate:.0f}" for rate in rates))
+        assert row[3:5] == tuple(f"{share:.2f}" for share in shares)
+    assert table.rows[0][5:] == ("128", "96 KiB")
+    with pytest.raises(KeyError):
+        steps("flash_nothing")
+
+
+def test_all_sizes_with_shares():
+    full, causal = sizes(*RUNGS), sizes(*RUNGS, causal=True, cold=False)
+    assert [row[0] for row in full.rows] == [*SHOWN, "FlashAttention-2", "cuDNN"]
+    assert all(cell.endswith("(1.00)") for cell in full.rows[-1][1:])
+    assert "each after 0.1 s" in full.note and "keys up to its own" in causal.note
+    best = max(float(cell.split("(")[1][:-1]) for row in full.rows[:-1] for cell in row[1:])
+    assert best >= 0.99  # of cuDNN, as the chapter promises
+
+
+def test_ceilings():
+    """The data sheet's 989: 132 SMs x 4,096 a clock at 1.83 GHz; nothing measured is above."""
+    rows = {name: cells for name, *cells in reach_of_wgmma(*RUNGS).rows}
+    assert rows["wgmma, data sheet"][0] == "989"
+    assert rows["mma.sync, measured"][0] == f"{load_facts().mma_tflops:.0f}"
+    assert all(float(cells[0]) <= 989 for cells in rows.values())
+
+
+def test_least_clocks_by_the_definition():
+    rows = {name: [float(cell) for cell in cells] for name, *cells in least_clocks().rows}
+    assert rows["products by wgmma"] == [4 * 64 * 64 * d / 4096 for d in (128, 64)]
+    assert rows["exponentials"] == [64 * 64 / 16] * 2
+    ratio = rows["products by mma.sync"][0] / rows["products by wgmma"][0]
+    assert ratio == pytest.approx(1.5)
+
+
+def test_the_ladder_goes_on_in_the_recording_of_chapter_11():
+    times = flash_times("flash_persistent")
+    assert [row[0] for row in times.rows] == [*SHOWN, "FlashAttention-2", "cuDNN"]
+
+
+def test_a_box_that_lies_outside_of_its_array_moves_nothing():
+    """Of 17 rows the boxes of the last warps of 128 rows have none: O is written once, no more."""
+    Q, K, V = make_inputs(1, 1, 17, 64)
+    _, (report,) = rung("flash_tma").simulate(Q, K, V)
+    assert report.work.traffic.written == Q.nbytes
