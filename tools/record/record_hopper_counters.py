@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +68,11 @@ def launch(case: HopperCase, kernels: dict) -> list[np.ndarray]:
     return [cp.asnumpy(array) for array in outputs]
 
 
-def launch_all(journal: Path) -> None:
+def launch_all(journal: Path, skipped: list[str]) -> None:
     """One launch of every case: what ncu watches. `journal` gets the names of those that ran."""
     kernels: dict = {}
     done: list[str] = []
-    for case in hopper_cases():
+    for case in (one for one in hopper_cases() if one.name not in skipped):
         try:
             launch(case, kernels)
             done.append(case.name)
@@ -92,13 +94,33 @@ def context_is_gone() -> bool:
     return False
 
 
+def faulty() -> list[str]:
+    """The names of the cases that fail in a process of their own: a fault ends all that follow."""
+
+    def ends_well(case: HopperCase) -> bool:
+        done = subprocess.run(
+            [sys.executable, __file__, "--launch", case.name], capture_output=True
+        )
+        if done.returncode:
+            say(f"{case.name}: {done.stderr.decode()[-300:]}")
+        return not done.returncode
+
+    with ThreadPoolExecutor(8) as pool:
+        return [
+            case.name
+            for case, well in zip(hopper_cases(), pool.map(ends_well, hopper_cases()), strict=True)
+            if not well
+        ]
+
+
 def record(out: Path) -> None:
     """Results and counters, into a file that is written after each of the two."""
+    skipped = faulty()
     notes: dict[str, dict] = {}
     whole = {"device": gpu.describe(), "metrics": METRICS | EXTRA_METRICS, "cases": notes}
     say(str(whole["device"]))
     kernels: dict = {}
-    for case in hopper_cases():
+    for case in (one for one in hopper_cases() if one.name not in skipped):
         notes[case.name] = {"digest": case.digest()}
         try:
             notes[case.name]["results"] = [packed(array) for array in launch(case, kernels)]
@@ -112,7 +134,7 @@ def record(out: Path) -> None:
     wanted = METRICS | EXTRA_METRICS
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "launched.json"
-        script = [__file__, "--launch-all", str(journal)]
+        script = [__file__, "--launch-all", str(journal), "--skip", *skipped]
         rows = watching.profile(script, f"^({KERNELS})$", watching.metrics(wanted), NCU_SECONDS)
         launched = json.loads(journal.read_text()) if journal.exists() else []
     if len(rows) != len(launched):
@@ -132,11 +154,16 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="file for the results")
     parser.add_argument("--dry-run", action="store_true", help="compile everything, run nothing")
     parser.add_argument("--launch-all", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--launch", help=argparse.SUPPRESS)
+    parser.add_argument("--skip", nargs="*", default=[], help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.dry_run:
         return 1 if compile_all() else 0
+    if chosen.launch:
+        launch(next(case for case in hopper_cases() if case.name == chosen.launch), {})
+        return 0
     if chosen.launch_all:
-        launch_all(chosen.launch_all)
+        launch_all(chosen.launch_all, chosen.skip)
         return 0
     if chosen.out is None:
         parser.error("--out FILE says where the results go")
