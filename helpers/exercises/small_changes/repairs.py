@@ -48,6 +48,8 @@ def repairs(
         if changed != text:
             made.setdefault(changed, Change(changed, said, (line,)))
 
+    for pieces, said, line in _keeps(found):  # many students forget the zeros
+        keep(likely, pieces, said, line)
     for made, rules in ((likely, _RULES), (later, _LATER)):
         for rule in rules:
             for one in found:
@@ -340,5 +342,5 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
     _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _asks, _own_place,
 )  # fmt: skip
-_SEVERAL = (_keeps, _numbers, _order, _before_barrier, _not_asked)
+_SEVERAL = (_numbers, _order, _before_barrier, _not_asked)
 _LATER = (_ends, _guards, _index_terms, _too_many)
