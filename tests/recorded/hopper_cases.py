@@ -151,7 +151,9 @@ def _box(number: int) -> HopperCase:
             np.array(corner[::-1], np.int32), np.int32(nbytes))  # fmt: skip
     name = f"box{len(shape)}_{number}_swizzle{swizzle}"
     maps = ((0, box, swizzle), (1, box, swizzle))
-    return HopperCase(name, BOXES, f"box{len(shape)}", 32, nbytes, args, (1, 2), maps)
+    # The tile begins at a multiple of 1,024 bytes, and the barrier lies before it.
+    shared = nbytes + 1024
+    return HopperCase(name, BOXES, f"box{len(shape)}", 32, shared, args, (1, 2), maps)
 
 
 @functools.cache
