@@ -1,6 +1,6 @@
 """Record on a Hopper GPU what its own instructions give: results to the bit, and ncu's counters.
 
-    python tools/record/record_hopper_counters.py --out tests/recorded/data/hopper_h200.json
+    python tools/record/record_hopper_counters.py --out tests/recorded/data/hopper_instructions.json
                                                           (about a minute; needs CuPy and ncu)
     python tools/record/record_hopper_counters.py --dry-run   (needs no GPU: compiles every case)
 

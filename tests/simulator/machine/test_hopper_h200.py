@@ -16,7 +16,7 @@ from recorded.sections import DATA, METRICS
 from helpers import simulator
 from helpers.gpu.tensor_map import tensor_map
 
-FILE = DATA / "hopper_h200.json"
+FILE = DATA / "hopper_instructions.json"
 
 
 @functools.cache
