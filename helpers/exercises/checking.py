@@ -65,8 +65,7 @@ class _Check:
 
     def __init__(self, exercise: Exercise):
         self.exercise = exercise
-        hopper = "hopper.cuh" in exercise.solution
-        self.refused = refused_here("This exercise") if hopper else ""
+        self.refused = refused_here("This exercise") if exercise.hopper else ""
         self.on_gpu = device.is_gpu and not self.refused
         self.names = [COMPILES, RIGHT, NO_RACE]
         if exercise.goals:

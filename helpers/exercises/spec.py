@@ -221,6 +221,11 @@ class Exercise:
         return frozenset(n for n, line in enumerate(lines, 1) if _MARKED.search(line))
 
     @functools.cached_property
+    def hopper(self) -> bool:
+        """Whether it needs a GPU of compute capability 9.0, or the simulator."""
+        return self.file.exists() and "hopper.cuh" in self.solution
+
+    @functools.cached_property
     def solution(self) -> str:
         """Text of the solution, without the markers."""
         return _MARKED.sub("", read(self.file))

@@ -42,7 +42,7 @@ extern "C" __global__ void scores(
     fence_async();  // wgmma finds what this thread has stored
     __syncthreads();
 
-    float r_S[8][4];
+    float r_S[8][4] = {};
     wgmma_fence(r_S);
     for (int k = 0; k < WIDTH / 16; k++) {
         // A step of the product takes 16 columns of both tiles.

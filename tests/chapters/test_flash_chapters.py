@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chapters.prose import prose
+from prose import prose
 
 from helpers.kernels import load_kernel
 from helpers.measure.facts import load_facts

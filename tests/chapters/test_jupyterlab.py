@@ -34,7 +34,8 @@ def test_run_all(lab, screenshots, chapter, theme):
     counters = page.locator(".jp-OutputArea .kernel-listing.kl-counted")
     assert counters.count() >= 1
     heads = counters.first.locator("[role=columnheader]").all_inner_texts()
-    assert any("sectors" in head or "wavefronts" in head for head in heads), heads
+    known = ("sectors", "wavefronts", "instructions")
+    assert any(one in head for head in heads for one in known), heads
     # The picture of each: a player's controls are SVG as well.
     figures = page.locator(
         ".jp-OutputArea .kernel-figure svg, .jp-OutputArea .figure-player svg[role=img]"

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from chapters.prose import prose
+from prose import prose
 
 from helpers.measure.facts import load_facts
 from helpers.measure.ladder_times import ladder_times

@@ -54,7 +54,7 @@ def assert_clean(outputs: list) -> None:
 
 
 def has_kernels(path: Path) -> bool:
-    return any(KERNELS.glob(f"{path.name[:2]}_*.cu"))
+    return any(KERNELS.glob(f"{path.name[:2]}*.cu"))
 
 
 def test_all_chapters_have_kernels_but_the_one_on_attention():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chapters.prose import prose
+from prose import prose
 
 from helpers.figures.ideas.moving_maxima import moves
 from helpers.measure.facts import load_facts

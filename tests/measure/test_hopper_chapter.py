@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from chapters.prose import prose
+from prose import prose
 
 from helpers.measure.facts import load_facts
 from helpers.measure.flash_times import LARGE

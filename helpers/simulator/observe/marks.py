@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ptx.program import call_target, multiplies_group
+from ..ptx.program import call_target
 from ..ptx.syntax import Function, Instruction, Module, Sym
 
 _STACK = "the traffic of the stack, where a GPU keeps what a call leaves behind, is not counted"
@@ -13,9 +13,6 @@ RECURSION = f"A function that calls itself: {_STACK}."
 PRINTF = "printf: the buffer that a GPU prints through is not counted."
 HEAP = "malloc, new and free: what a GPU reads and writes to find memory is not counted."
 HALVES = "An atomic on 16-bit values: a GPU goes round a loop of 32-bit ones, which is not counted."
-MBARRIER = "An mbarrier: its traffic in shared memory, and looking again, are not counted."
-PRODUCT = "A product of a warpgroup: what it reads of shared memory is not counted."
-BULK = "A bulk copy: the bytes that the hardware moves for it are not counted."
 _OF_CALL = {"vprintf": PRINTF, "malloc": HEAP, "free": HEAP}
 
 
@@ -41,12 +38,6 @@ def _of(i: Instruction) -> str:
     if i.opcode == "call":
         target = call_target(i)[1]
         return _OF_CALL.get(target.name, "") if isinstance(target, Sym) else POINTER
-    if multiplies_group(i):
-        return PRODUCT
-    if i.opcode == "mbarrier" or i.name.startswith("cp.async.mbarrier"):
-        return MBARRIER
-    if i.opcode == "cp" and "bulk" in i.modifiers:
-        return "" if {"commit_group", "wait_group"}.intersection(i.modifiers) else BULK
     if i.opcode in ("atom", "red"):
         kind = i.modifiers[-1]
         # pairs in global memory are one instruction of the hardware
