@@ -231,10 +231,9 @@ def test_bulk_copies_in_and_out(schedule):
     report = launch("bulk", x, out, np.int32(n), np.int32(0), **options)
     assert (out == x + 1).all()
     assert report.findings == []
-    # the machinery of bulk copies does not load and store, which is said where they stand
+    # the machinery of bulk copies does not load and store, and an H200 does not count it either
     assert report.counters["global_load_requests"] == report.counters["global_store_requests"] == 0
-    marked = " ".join(report.marks.values())
-    assert "A bulk copy" in marked and "An mbarrier" in marked
+    assert not any("bulk" in told or "mbarrier" in told for told in report.marks.values())
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

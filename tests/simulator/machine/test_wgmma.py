@@ -176,7 +176,7 @@ def test_a_block_needs_whole_warpgroups():
     assert SHARED_BASE % 1024 == 0  # swizzles go by addresses, which are a GPU's
 
 
-def test_flops_are_counted_and_lines_marked():
+def test_flops_are_counted_and_no_line_is_marked():
     product = Product(24)
     a, b = (as_words(m, "f16") for m in factors(product))
     image, da, db = product.shared(a, b)
@@ -193,7 +193,7 @@ def test_flops_are_counted_and_lines_marked():
     # three multiprocessors are busy, each with a block
     assert bounds.by_resource["tensor cores"] == pytest.approx(2 * 64 * 24 * 16 / 4096 / 1.98e9)
     (line,) = (n for n, c in report.by_line.items() if c["flops"])
-    assert "product of a warpgroup" in report.marks[line]
+    assert line not in report.marks  # its counters are an H200's: see test_hopper_h200
     assert report.machine_code().architecture == "sm_90a"
     # operands do not pass the units that load and store for threads
     assert report.by_line[line]["shared_load_wavefronts"] == 0
