@@ -17,6 +17,7 @@ import numpy as np
 from ..gpu import device
 from ..problem.flash_inputs import flops, make_inputs
 from ..problem.ladder import ladder, rung
+from ..problem.rungs import Rung
 from . import timing
 from .facts import load_facts
 from .recorded import Recording, Shape, flash_recordings
@@ -63,8 +64,8 @@ def flash_times(
     if refused:
         notes = [refused]
     elif device.is_gpu:
-        launches, notes = _launches(rungs, shape)
-        taken = timing.in_turn(launches, samples, _SAMPLE_MS, most=100)
+        calls, notes = launches(rungs, shape)
+        taken = timing.in_turn(calls, samples, _SAMPLE_MS, most=100)
         rates = {
             name: {shape: flops(*shape) / statistics.median(times) * 1e-9}
             for name, times in taken.items()
@@ -136,11 +137,21 @@ def _columns(shape: Shape, _) -> dict[str, Cell]:
     }
 
 
-def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], list[str]]:
-    """What to time by name, and sentences about what cannot be."""
+def launches(
+    rungs: Sequence[Rung], shape: Shape = LARGE
+) -> tuple[dict[str, Callable[[], object]], list[str]]:
+    """Kernels and PyTorch's back ends on one GPU, to be timed in turn.
+
+    Args:
+        rungs: kernels that this GPU can run.
+        shape: batch, heads, n and d.
+
+    Returns:
+        What to call by name, and sentences about what cannot be timed.
+    """
     # The heads of a time may be alike: so many random numbers take longer than all launches.
     arrays = [np.tile(x, (*shape[:2], 1, 1)) for x in make_inputs(1, 1, *shape[2:])]
-    launches: dict[str, Callable[[], object]] = {
+    calls: dict[str, Callable[[], object]] = {
         _short(one.name): one.prepare(*arrays).run for one in rungs
     }
     try:
@@ -149,16 +160,16 @@ def _launches(rungs, shape: Shape) -> tuple[dict[str, Callable[[], object]], lis
 
         tensors = [torch.from_numpy(x).cuda() for x in arrays]
     except Exception as error:  # not installed, or without CUDA
-        return launches, [f"PyTorch cannot be timed here ({type(error).__name__})."]
+        return calls, [f"PyTorch cannot be timed here ({type(error).__name__})."]
     notes = []
     for name, backend in RIVALS.items():
         call = functools.partial(_attend, torch, sdpa_kernel, getattr(SDPBackend, backend), tensors)
         try:
             call()
-            launches[name] = call
+            calls[name] = call
         except Exception as error:  # PyTorch was built without it, or it does not run here
             notes.append(f"PyTorch's {name} cannot be timed here ({type(error).__name__}).")
-    return launches, notes
+    return calls, notes
 
 
 def import_ahead(module: str = "torch.nn.attention") -> threading.Thread | None:

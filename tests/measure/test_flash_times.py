@@ -80,7 +80,7 @@ def test_a_size_that_nobody_recorded():
 def test_what_is_measured_comes_first(monkeypatch):
     monkeypatch.setattr(device, "is_gpu", True)
     monkeypatch.setattr(device, "name", lambda: "a GPU")
-    monkeypatch.setattr(flash_module, "_launches", lambda rungs, shape: ({}, ["A note."]))
+    monkeypatch.setattr(flash_module, "launches", lambda rungs, shape: ({}, ["A note."]))
     work = 4 * 64 * 4096**2 * 128 / 1e9  # operations, as 10^12 a millisecond
     taken = {"baseline": [work / 2] * 3, "FlashAttention-2": [work / 8, work, work / 9]}
     monkeypatch.setattr(timing, "in_turn", lambda *_, **__: taken)
