@@ -10,15 +10,19 @@ from collections.abc import Sequence
 
 from ..simulator import gpu
 from .facts import load_facts
-from .flash_times import LARGE, REFERENCE, RIVALS
-from .recorded import HOPPER, Recording, Shape, load
+from .flash_times import LARGE, REFERENCE, RIVALS, recording_of
+from .overlap_steps import ISSUED, cycles_of_a_piece
+from .profile import UTILISATION
+from .recorded import HOPPER, RecordedProfile, Recording, Shape, load
 from .tables import Table
 
-__all__ = ["least_clocks", "reach_of_wgmma", "short", "sizes", "steps"]
+__all__ = ["least_clocks", "moved", "reach_of_wgmma", "short", "sizes", "steps"]
 
 COLD, SUSTAINED = "attention, cold", "attention"
 _BEST = "cuDNN"
 GPU = "H200"
+_METRICS = {label: metric for label, metric, _ in UTILISATION}
+_CLOCK = "gpc__cycles_elapsed.avg.per_second"
 
 
 def steps(*rungs: str, shape: Shape = LARGE) -> Table:
@@ -52,6 +56,41 @@ def steps(*rungs: str, shape: Shape = LARGE) -> Table:
     b, h, n, d = shape
     note = f"Batch {b}, {h} heads, n = {n:,}, d = {d}, fp16. Cold: short bursts, each after a rest."
     return Table(headings, rows, note)
+
+
+def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
+    """What Nsight Compute counted of kernels beside each other: what a step moved, beside time.
+
+    Args:
+        rungs: names of rungs of chapters 10 and 11, or of variants of them.
+        reasons: why a warp waits, as Nsight Compute calls it, a row each.
+
+    Raises:
+        KeyError: there is no profile of that name.
+    """
+    profiles = [_profile(name) for name in rungs]
+    spent = [cycles_of_a_piece(one) for one in profiles]
+
+    def row(label: str, values: Sequence[float], form: str) -> tuple[str, ...]:
+        return (label, *(form.format(value) for value in values))
+
+    def metric(name: str) -> list[float]:
+        return [one.metrics[name] for one in profiles]
+
+    rows = [
+        row("tensor cores busy", metric(_METRICS["tensor cores, busy"]), "{:.1f} %"),
+        row("clock of the GPU", [one / 1e6 for one in metric(_CLOCK)], "{:,.0f} MHz"),
+        row("warps on a multiprocessor", metric(_METRICS["warps on a multiprocessor"]), "{:.1f}"),
+        row("instructions", [one[ISSUED] for one in spent], "{:.0f}"),
+    ]
+    for reason in reasons:
+        waits = [one.get(reason, 0.0) for one in spent]
+        rows.append(row(f"cycles that wait: {reason.replace('_', ' ')}", waits, "{:.0f}"))
+    note = (
+        f"{_hopper().device}, recorded with Nsight Compute, one launch. Instructions and waits: of "
+        "a warp, for 16 rows of Q and 64 keys."
+    )
+    return Table(("", *map(short, rungs)), rows, note)
 
 
 def sizes(*rungs: str, causal: bool = False, cold: bool = True) -> Table:
@@ -124,6 +163,14 @@ def least_clocks(rows: int = 64, keys: int = 64, d: Sequence[int] = (128, 64)) -
         f"Clocks of a multiprocessor of an {chip.name} at least, for {rows} rows and {keys} keys."
     )
     return Table(("", *(f"d = {one}" for one in d)), found, note)
+
+
+def _profile(name: str) -> RecordedProfile:
+    recording = recording_of(name)
+    found = recording.profile(name) if recording else None
+    if found is None:
+        raise KeyError(f"No profile of {name} was recorded.")
+    return found
 
 
 def short(rung: str) -> str:
