@@ -2,9 +2,10 @@
 
 The folder is `attention-kernels` in the user's folder for caches; `HELPERS_COMPILED` names another
 one, and `HELPERS_COMPILED=off` keeps nothing. A file is named by a hash of all that decides what
-is in it: source, included files, options, the compiler's version, the toolkit's headers, and the
-folders that the numbers of lines name. It is written beside its place and then moved there, so
-that nobody reads half of one. Files that were not used for long go first when there is too much.
+is in it: source, included files and where they lie, options, the compiler's version, the toolkit's
+headers. Where the process works does not matter: a notebook finds what a script compiled. A file is
+written beside its place and then moved there, so that nobody reads half of one. Files that were not
+used for long go first when there is too much.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .providers import (
 VARIABLE = "HELPERS_COMPILED"
 LARGEST = 128 * 2**20  # bytes of all files together
 _OFF = ("off", "0")
-_FORMAT = 1  # of the files
+_FORMAT = 2  # of the files
 
 
 class KeptNvrtc(NvrtcProvider):
@@ -49,8 +50,8 @@ class KeptNvrtc(NvrtcProvider):
         return answer, code
 
     def _key(self, request: Request, cubin: bool) -> str:
-        # Each line's number stands there beside its file, whose path must be one of this process.
-        paths = [os.getcwd(), *(path for path, _, _ in request.includes)]
+        # Each line's number stands there beside its file, whose path must be one of this machine.
+        paths = [path for path, _, _ in request.includes]
         parts = [_FORMAT, request.key, self.version, cubin, paths, *_toolkit()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -88,7 +89,7 @@ def _read(file: Path) -> tuple[Compilation, bytes] | None:
     """What a file holds; None if it is not there, or is no such file."""
     try:
         held = json.loads(file.read_bytes())
-        made = Compilation(held["ptx"], held["log"], dict(held["names"]))
+        made = Compilation(held["ptx"], held["log"], dict(held["names"]), held["folder"])
         code = base64.b64decode(held["cubin"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -103,6 +104,7 @@ def _write(file: Path, made: Compilation, code: bytes) -> None:
         "ptx": made.ptx,
         "log": made.log,
         "names": made.names,
+        "folder": made.folder,
         "cubin": base64.b64encode(code).decode(),
     }
     with contextlib.suppress(OSError):

@@ -236,7 +236,7 @@ def _remembered(request: Request) -> tuple[Compiled, bytes, Callable[[str], str]
             message = f"{request.filename}: the assembler refuses it: {refused[1].rstrip('.')}."
             raise SimulatorError("compile", message) from error
         raise
-    found = compiled_of(request, answer), cubin, own_names(request, IN_SASS)
+    found = compiled_of(request, answer), cubin, own_names(request, IN_SASS, answer.folder)
     if not has_unread_include(request):
         _cache[request] = found
         if len(_cache) > _REMEMBERED:

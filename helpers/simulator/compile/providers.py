@@ -52,11 +52,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Compilation:
-    """PTX, the compiler's log, and the mangled name of each of the request's expressions."""
+    """What a compiler made.
+
+    Attributes:
+        ptx: as it is to be run, without paths of this machine.
+        log: what the compiler says, likewise.
+        names: the mangled name of each of the request's expressions.
+        folder: the working directory then, whose path stands in machine code beside line numbers.
+    """
 
     ptx: str
     log: str
     names: dict[str, str]
+    folder: str = ""
 
 
 class Provider(Protocol):
@@ -138,7 +146,7 @@ class NvrtcProvider:
             code = _bytes(nvrtc, program, "CUBIN", request.filename) if cubin else b""
         finally:
             nvrtc.nvrtcDestroyProgram(program)
-        return Compilation(own_names(request, _IN_PTX)(ptx), log, names), code
+        return Compilation(own_names(request, _IN_PTX)(ptx), log, names, os.getcwd()), code
 
     def _nvrtc(self):
         if self._module is None:
@@ -235,14 +243,15 @@ def toolkit_include_dirs() -> tuple[str, ...]:
     return tuple(found)
 
 
-def own_names(request: Request, before: str) -> Callable[[str], str]:
+def own_names(request: Request, before: str, folder: str = "") -> Callable[[str], str]:
     """A function that replaces paths of this machine by the names that the source uses.
 
     Args:
         request: what was compiled.
         before: a regular expression of what stands before a path.
+        folder: the working directory when it was compiled; the one of now, if left out.
     """
-    names = {_NOWHERE: "", os.path.join(os.getcwd(), ""): ""}
+    names = {_NOWHERE: "", os.path.join(folder or os.getcwd(), ""): ""}
     names |= {f"{folder}/": "" for folder in toolkit_include_dirs()}
     names |= {path: name for path, name, _ in request.includes}
     longest_first = sorted(names, key=len, reverse=True)

@@ -77,16 +77,18 @@ def test_a_damaged_file_is_made_again(folder, asked, damage):
 
 
 def test_lines_are_found_in_another_working_directory(folder, tmp_path, monkeypatch):
-    """A notebook runs in notebooks/, a script elsewhere."""
+    """A notebook runs in notebooks/, a script elsewhere: one finds what the other compiled."""
     source = KERNEL.replace("{", "{\n").replace("FACTOR", "5.0f")
-    lines = []
+    source = f'#line 1 "named.cu"\n{source}'  # beside such a name stands the working directory
+    lines, texts = [], set()
     for name in ("here", "there", "here"):
         (tmp_path / name).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / name)
         monkeypatch.setattr(machine_code, "_cache", OrderedDict())  # as a new process
         lines.append(sorted(machine_code.machine_code(source, "k").by_line))
+        texts.add(KeptNvrtc().compile(request(source, ())).ptx)
     assert lines[0] == lines[1] == lines[2] and 2 in lines[0]
-    assert len(list(folder.iterdir())) == 2
+    assert len(texts) == 1 and len(list(folder.iterdir())) == 2  # machine code, and PTX
 
 
 def test_nothing_half_written_is_left_behind(folder, monkeypatch):
