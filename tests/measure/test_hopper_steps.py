@@ -12,7 +12,7 @@ from helpers.measure.hopper_steps import least_clocks, moved, reach_of_wgmma, si
 from helpers.measure.recorded import FOLDER, HOPPER, load
 from helpers.problem.flash_inputs import make_inputs
 from helpers.problem.ladder import ladder, rung
-from tools.record.trim_overlap import WHOLE_HOPPER, trim
+from tools.record.trim_contests import WHOLE_HOPPER, trim
 
 RECORDED = load(HOPPER)
 SHOWN = [

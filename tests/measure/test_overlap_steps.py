@@ -18,7 +18,7 @@ from helpers.measure.overlap_steps import (
 from helpers.measure.recorded import FLASH, FOLDER, OVERLAP, load
 from helpers.measure.roofline import roofline
 from helpers.problem.ladder import ladder
-from tools.record.trim_overlap import WHOLE, trim
+from tools.record.trim_contests import WHOLE, trim
 
 RECORDED = load(OVERLAP)
 RUNGS = [one.name for one in ladder("flash")[1:]]

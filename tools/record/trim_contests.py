@@ -1,6 +1,6 @@
 """Make what chapters 10 and 11 show of what record_overlap.py and record_hopper.py wrote.
 
-python tools/record/trim_overlap.py   # {overlap,hopper}_h200.json of tests/recorded/data to
+python tools/record/trim_contests.py   # {overlap,hopper}_h200.json of tests/recorded/data to
                                       # h200_{overlap,hopper}.json of helpers/measure/recorded
 """
 
@@ -113,12 +113,12 @@ def _protocol(whole: dict, kind: str) -> str:
 
 
 def _profile(name: str, row: dict, whole: dict) -> dict:
-    """One profiled launch, at the size that is timed first."""
+    """One profiled launch, at the size that it names, or at the one that is timed first."""
     rungs, variant = rungs_of(whole), name.partition(", ")[2]
     return {
         "kernel": f"flash_{short(name, rungs)}",
         "file": "" if variant else rungs[_step(name)].file,
-        "shape": whole["times"]["sizes"][0]["shape"],
+        "shape": row.get("shape", whole["times"]["sizes"][0]["shape"]),
         "metrics": {metric: row[metric] for metric in KEPT if metric in row},
     }
 
