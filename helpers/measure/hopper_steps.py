@@ -85,12 +85,9 @@ def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
     ]
     for reason in reasons:
         waits = [one.get(reason, 0.0) for one in spent]
-        rows.append(row(f"cycles that wait: {reason.replace('_', ' ')}", waits, "{:.0f}"))
-    note = (
-        f"{_hopper().device}, recorded with Nsight Compute, one launch. Instructions and waits: of "
-        "a warp, for 16 rows of Q and 64 keys."
-    )
-    return Table(("", *map(short, rungs)), rows, note)
+        rows.append(row(f"waits, in cycles: {reason.replace('_', ' ')}", waits, "{:.0f}"))
+    note = "Nsight Compute, one launch. Instructions, waits: a warp's, for 16 rows and 64 keys."
+    return Table((f"{_hopper().device}, recorded", *map(short, rungs)), rows, note)
 
 
 def sizes(*rungs: str, causal: bool = False, cold: bool = True) -> Table:

@@ -45,7 +45,7 @@ def test_steps_are_told_by_both_protocols():
 def test_what_a_step_moved():
     """Nsight Compute's own numbers; instructions of a piece by another pair of its counters."""
     table = moved("flash_rescale", "flash_wgmma", reasons=["short_scoreboard"])
-    assert table.headings == ("", "rescale", "wgmma")
+    assert table.headings == ("NVIDIA H200, recorded", "rescale", "wgmma")
     rows = {name: values for name, *values in table.rows}
     whole = json.loads(WHOLE_HOPPER.read_text("utf-8"))["profile"]["11a wgmma"]
     busy = whole["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"]
@@ -59,7 +59,7 @@ def test_what_a_step_moved():
     executed = a_cycle * cycles / pieces
     assert float(rows["instructions"][1]) == pytest.approx(executed, rel=0.01)
     issues = whole["smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"]
-    waits = float(rows["cycles that wait: short scoreboard"][1])
+    waits = float(rows["waits, in cycles: short scoreboard"][1])
     assert waits == pytest.approx(issues * executed, rel=0.02)
     with pytest.raises(KeyError, match="No profile of flash_nothing"):
         moved("flash_nothing")
