@@ -9,6 +9,7 @@ from the exercises of its chapter. What is marked as a draft, `"draft": true`, i
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -152,26 +153,36 @@ def of_the_ladder(_: Sequence[Listed]) -> str:
     times = {name: own[SIZE] for name, own in slow.times().items() if SIZE in own}
     order = [*bars(ladder("fp32")[-1].name)]
     order += [name for name in times if name not in order]
-    left = [(name, f"{times[name]:.2f}") for name in order if name in times]
-    right = []
-    for one in [*(rung.name for rung in ladder("flash")), *RIVALS]:
-        short = one.removeprefix("flash_")
-        if found := recording_of(one):
-            right.append((short, f"{found.tflops[LARGE][short]:.0f}"))
+    parts = [[(name, f"{times[name]:.2f}") for name in order if name in times]]
+    parts += [_rates("flash"), _rates("hopper", ("rare_rescale, slack 8",))]
     b, h, n, d = LARGE
-    empty = [("", "")] * abs(len(left) - len(right))
-    pairs = zip(left + empty, right + empty, strict=False)
-    rows = [f"| {' | '.join((*a, *c))} |" for a, c in pairs if any((*a, *c))]
+    rows = [
+        f"| {' | '.join(cell for pair in row for cell in pair)} |"
+        for row in itertools.zip_longest(*parts, fillvalue=("", ""))
+    ]
     head = [
         f"| fp32, one head, N = {SIZE:,}, d = {D} | ms | fp16, {b} × {h} heads, n = {n:,}, d = {d}"
-        " | TFLOPS |",
-        "| --- | ---: | --- | ---: |",
+        " | TFLOPS | the same on Hopper alone | TFLOPS |",
+        "| --- | ---: | --- | ---: | --- | ---: |",
     ]
     said = (
-        f"{slow.device}, recorded beside PyTorch. `make bench` prints the same of another GPU, all "
-        "kernels in turn, and draws the roofline with every rung on it."
+        f"{slow.device}, recorded beside PyTorch; those for Hopper alone in rounds of their own. "
+        "`make bench` prints the same of another GPU, all kernels in turn, and draws the roofline with "
+        "every rung on it."
     )
     return "\n".join([textwrap.fill(said, 126), "", *head, *rows])
+
+
+def _rates(kind: str, variants: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Recorded TFLOPS of rungs of a kind, of some variants and of PyTorch's, by short names."""
+    rungs = [rung.name.removeprefix("flash_") for rung in ladder(kind)]
+    found = []
+    for name in [*rungs, *variants, *RIVALS]:
+        # PyTorch's are timed again in the rounds of each recording: here it is the last rung's.
+        recording = recording_of(rungs[-1] if name in RIVALS else name)
+        if recording and name in (rates := recording.tflops[LARGE]):
+            found.append((name, f"{rates[name]:.0f}"))
+    return found
 
 
 PAGES = (
