@@ -167,8 +167,8 @@ def of_the_ladder(_: Sequence[Listed]) -> str:
     ]
     said = (
         f"{slow.device}, recorded beside PyTorch; those for Hopper alone in rounds of their own. "
-        "`make bench` prints the same of another GPU, all kernels in turn, and draws the roofline with "
-        "every rung on it."
+        "`make bench` prints the same of another GPU, all kernels in turn, and draws the roofline "
+        "with every rung on it."
     )
     return "\n".join([textwrap.fill(said, 126), "", *head, *rows])
 
