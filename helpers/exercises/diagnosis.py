@@ -6,6 +6,7 @@ and right ones, or a change of the answer puts it right at every case.
 """
 
 import difflib
+import functools
 import itertools
 import re
 import time
@@ -107,14 +108,21 @@ def _written(
     if not any(_tells(exercise, one) for one in seen):  # the text has to be like it as well
         nearest = distance(text, exercise.solution) * max(_likeness(one) for one in seen)
         ranked = [one for one in ranked if one[2].text and one[0] <= nearest]
-    texts = [candidate.text for *_, candidate in ranked if candidate.text]
-    kernels = dict(zip(texts, compiled(exercise, texts, seen[0].case), strict=True))
+    kernels = _of_misconceptions(exercise, tuple(seen[0].case.items())) if ranked else {}
     found: dict[str, tuple[list[int], str]] = {}
     for _, _, candidate in ranked:
         if fits(exercise, candidate, seen, kernels.get(candidate.text)):
             lines = places(exercise.solution, candidate.text, text) if candidate.text else []
             found.setdefault(candidate.sentence, (lines, candidate.text))
     return [(said, *more) for said, more in found.items()], False
+
+
+@functools.lru_cache(maxsize=32)
+def _of_misconceptions(exercise: Exercise, case: tuple) -> dict[str, Kernel | None]:
+    """The kernels of all misconceptions at a case, by text: the same for each answer."""
+    candidates = (Candidate.of(wrong, exercise.solution) for wrong in exercise.misconceptions)
+    texts = list(dict.fromkeys(one.text for one in candidates if one.text))
+    return dict(zip(texts, compiled(exercise, texts, dict(case)), strict=True))
 
 
 def _likeness(seen: Behaviour) -> float:
