@@ -1,6 +1,6 @@
 """Every rung of the ladder against float64, on the simulator and, with `-m gpu`, on a GPU.
 
-On the simulator every choice of a parameter meets every choice of each other one and every size, in
+On the simulator every choice of a parameter meets every choice of each other one and some sizes, in
 as few runs as that takes; on a GPU every combination runs at every size.
 """
 
@@ -21,6 +21,8 @@ from helpers.problem.ladder import ladder, rung
 
 SIZES_N = (1, 17, 64, 200, 257)
 SIZES_D = (1, 16, 64, 80)
+# What the simulator runs of them: less than a tile, a tile and one more, whole tiles, many and one.
+FEW_N, FEW_D = (1, 17, 64, 257), (1, 64, 80)
 LADDER = ladder("fp32")
 NAMES = [one.name for one in LADDER]
 # Tiles of the fused kernel have 64 rows and 64 columns at least: less than one, one, and more.
@@ -59,7 +61,7 @@ def _pair(names, one, other):
 
 def runs(one) -> list[dict]:
     """What the simulator runs of a rung: settings, with N and d among them."""
-    sizes_N, sizes_d = FEWER.get(one.name, (SIZES_N, SIZES_D))
+    sizes_N, sizes_d = FEWER.get(one.name, (FEW_N, FEW_D))
     rows = all_pairs({**one.choices, "N": sizes_N, "d": sizes_d})
     # Every N with every d is among the pairs; so is every choice with every N and every d.
     assert len({(row["N"], row["d"]) for row in rows}) == len(sizes_N) * len(sizes_d)
