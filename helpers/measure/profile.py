@@ -20,6 +20,7 @@ import numpy as np
 
 from ..gpu import device
 from ..gpu import lock as gpu_lock
+from ..gpu.tensor_map import MappedArray, tensor_map
 from ..kernels.launches import Launch
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
@@ -259,13 +260,18 @@ def _measure(launch, seconds: float) -> dict[str, float]:
 def _pack(launch, folder: Path) -> None:
     """Write down a launch: what `_replay` reads in another process."""
     k = launch.kernel
-    values, keys = {}, {}
+    values, keys, args = {}, {}, []
     for number, value in enumerate(launch.args):
+        # A tensor map holds an address, which is another one there: its array goes, and what it is.
+        mapped = (value.box, value.swizzle) if isinstance(value, MappedArray) else None
+        value = value.array if mapped else value
         # An array that is passed twice stays one array.
         key = keys.setdefault(id(value), f"value{number}")
-        if k.arguments[number].pointer:
+        pointer = bool(k.arguments[number].pointer or mapped)
+        if pointer:
             value = value if isinstance(value, np.ndarray) else device.cp.asnumpy(value)
         values[key] = value
+        args.append([key, pointer, mapped])
     np.savez(folder / "values.npz", **values)
     data = {
         "code": k.code,
@@ -274,9 +280,7 @@ def _pack(launch, folder: Path) -> None:
         "grid": list(launch.grid),
         "block": list(launch.block),
         "shared_mem": launch.shared_mem,
-        "args": [
-            [keys[id(v)], bool(a.pointer)] for v, a in zip(launch.args, k.arguments, strict=True)
-        ],
+        "args": args,
     }
     (folder / "launch.json").write_text(json.dumps(data), "utf-8")
 
@@ -287,12 +291,12 @@ def _replay(folder: Path) -> list:
     with np.load(folder / "values.npz") as values:
         made = {
             key: device.cp.asarray(values[key]) if pointer else values[key][()]
-            for key, pointer in data["args"]
+            for key, pointer, _ in data["args"]
         }
     kernel = device.cp.RawKernel(data["code"], data["entry"], options=tuple(data["options"]))
     if data["shared_mem"]:
         kernel.max_dynamic_shared_size_bytes = data["shared_mem"]
-    args = [made[key] for key, _ in data["args"]]
+    args = [tensor_map(made[key], *how) if how else made[key] for key, _, how in data["args"]]
     kernel(tuple(data["grid"]), tuple(data["block"]), tuple(args), shared_mem=data["shared_mem"])
     device.cp.cuda.Device().synchronize()
     return args

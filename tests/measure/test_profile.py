@@ -23,6 +23,7 @@ from helpers.measure.profile import (
 )
 from helpers.measure.recorded import FLASH, FOLDER, load_flash
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
+from helpers.problem.flash_hopper import FLASH_TMA
 from helpers.problem.flash_inputs import make_inputs
 
 # Stands in for ncu: keeps its arguments, runs the program, and writes a page of one kernel.
@@ -109,6 +110,20 @@ def test_the_launch_is_repeated_as_it_was(tmp_path):
     expected, _ = FLASH_SWIZZLED.simulate(*launch.args[:3], count=False, B_R=32, WARPS=2, B_C=32)
     np.testing.assert_array_equal(np.asarray(args[3]).view(np.uint16), expected.view(np.uint16))
     assert [type(a) for a in args[4:]] == [np.int32, np.int64, np.int64, np.int32]
+
+
+def test_tensor_maps_are_made_again_where_the_launch_is_repeated(tmp_path):
+    """Their addresses are others there; what they map, and how, is the same."""
+    Q, K, V = make_inputs(1, 2, 70, 64)
+    launch = FLASH_TMA.launch_of(Q, K, V, np.zeros_like(Q))
+    _pack(launch, tmp_path)
+    *maps, n = _replay(tmp_path)
+    assert [(m.box, m.swizzle) for m in maps] == [(m.box, m.swizzle) for m in launch.args[:4]]
+    assert n == 70 and maps[3].array is not launch.args[3].array
+    expected, _ = FLASH_TMA.simulate(Q, K, V, count=False)
+    np.testing.assert_array_equal(
+        np.asarray(maps[3].array).view(np.uint16), expected.view(np.uint16)
+    )
 
 
 def test_an_array_passed_twice_stays_one(tmp_path):
