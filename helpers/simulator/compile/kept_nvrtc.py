@@ -15,6 +15,7 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import os
 import sys
@@ -31,8 +32,10 @@ from .providers import (
 
 VARIABLE = "HELPERS_COMPILED"
 LARGEST = 128 * 2**20  # bytes of all files together
+LOOKS = 32  # files that a process writes between two looks at how large all are
 _OFF = ("off", "0")
 _FORMAT = 2  # of the files
+_written = itertools.count()  # files, by this process
 
 
 class KeptNvrtc(NvrtcProvider):
@@ -117,19 +120,22 @@ def _write(file: Path, made: Compilation, code: bytes) -> None:
         except OSError:
             os.unlink(beside)
             raise
-        _make_room(file.parent)
+        if next(_written) % LOOKS == 0:  # thousands of files take longer to look at than to compile
+            _make_room(file.parent)
 
 
 def _make_room(folder: Path) -> None:
     """Remove the files that were not used for longest, if all are too large together."""
     found = []
-    for file in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process removes files, too
-            found.append((file.stat().st_mtime_ns, file.stat().st_size, file))
+    with os.scandir(folder) as files:
+        for file in files:
+            with contextlib.suppress(OSError):  # another process removes files, too
+                held = file.stat()
+                found.append((held.st_mtime_ns, held.st_size, file.path))
     left = sum(size for _, size, _ in found)
-    for _, size, file in sorted(found):
+    for _, size, path in sorted(found):
         if left <= LARGEST:
             return
         with contextlib.suppress(OSError):
-            file.unlink()
+            os.unlink(path)
         left -= size

@@ -1,5 +1,6 @@
 """What NVRTC made is found again: the same, only for the same, and never half of it."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_nothing_half_written_is_left_behind(folder, monkeypatch):
 
 
 def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
+    monkeypatch.setattr(kept_nvrtc, "LOOKS", 1)
     names = []
     for factor in (2, 3, 4, 5):
         KeptNvrtc().compile(request(options=(f"-DFACTOR={factor}",)))
@@ -112,6 +114,17 @@ def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
     KeptNvrtc().compile(request(options=("-DFACTOR=6",)))
     kept = {file.name for file in folder.iterdir()}
     assert len(kept) == 3 and names[0] in kept and kept.isdisjoint(names[1:3])
+
+
+def test_what_is_there_is_looked_at_now_and_then(folder, monkeypatch):
+    """A look at thousands of files takes longer than a small kernel does to compile."""
+    looks = []
+    monkeypatch.setattr(kept_nvrtc, "LOOKS", 3)
+    monkeypatch.setattr(kept_nvrtc, "_written", itertools.count())
+    monkeypatch.setattr(kept_nvrtc, "_make_room", looks.append)
+    for factor in range(5):
+        KeptNvrtc().compile(request(options=(f"-DFACTOR={factor}",)))
+    assert looks == [folder, folder]  # at the first file and at the fourth
 
 
 def test_errors_are_not_kept(folder, asked):
