@@ -119,6 +119,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Either elements are read more than once, or the lanes of a warp read elements "
                 "that lie far apart. Which elements do lanes 0 and 1 take in the first turn, and "
                 "where do all 128 threads go on?",
+                slack=1.25,  # a half for each block may begin within a sector
             ),
         ),
         misconceptions=(

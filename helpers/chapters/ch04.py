@@ -171,7 +171,8 @@ EXERCISES: tuple[Exercise, ...] = (
         arguments=_rows_far_from_zero,
         results={"mean": _mean, "variance": _variance},
         tolerance=5e-6,
-        goals=(_SHARED_WORK, BARRIERS, TOGETHER),
+        # A tree of powers of two has a level more, and is right as well.
+        goals=(_SHARED_WORK, dataclasses.replace(BARRIERS, slack=1.15), TOGETHER),
         counted={"N": 5, "d": 150},
         timed={"N": 2048, "d": 1024},
         misconceptions=(

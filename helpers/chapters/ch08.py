@@ -77,9 +77,10 @@ EXERCISES: tuple[Exercise, ...] = (
         entry="flash_attention",
         cases=(
             # The first: block 0 begins with key 0, and the 49 keys of block 1 lose the last if the
-            # walk ends early. The second: 48 keys are 3 tiles, and 4 if the walk is longer.
+            # walk ends early. The second: the 48 keys of block 0 are 3 tiles, and 4 if the
+            # walk is longer at either end.
             {"n_q": 67, "n_k": 74, "window": 18, "HEAD_DIM": 4},
-            {"n_q": 32, "n_k": 64, "window": 17, "HEAD_DIM": 4, "B_C": 16},
+            {"n_q": 40, "n_k": 72, "window": 17, "HEAD_DIM": 4, "B_C": 16},
         ),
         launch=covering((32,), ("n_q", 32)),
         arguments=_attention,

@@ -78,6 +78,14 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         timed={"m": 4096, "n": 4096},
         keeps=("cp_async_wait<STAGES - 2>();",),
+        never=(
+            (
+                r"\bcp_async_wait\w*\s*(?!<\s*STAGES - 2\s*>)[<(]",
+                "The result is right, but this waits for copies that were started only just now: "
+                "nothing is under way behind the arithmetic. The one wait of a round, which stood "
+                "there already, is enough.",
+            ),
+        ),
         misconceptions=(
             Misconception(
                 "All rounds read the first place: tile t lies where its copy went.",
@@ -131,6 +139,13 @@ EXERCISES: tuple[Exercise, ...] = (
                 "all lanes once: shuffles, a factor, products by 1?",
                 slack=1.03,
                 name="instructions, summed over all warps",
+            ),
+            Goal(
+                "flops",
+                "In most groups of 32 scores the maximum stays, and the factor is 1: there is "
+                "nothing to compute and nothing to multiply by it.",
+                slack=1.02,
+                name="additions and multiplications",
             ),
         ),
         timed={"m": 4096, "n": 4096},

@@ -26,8 +26,9 @@ from .answer import (
     refuse_includes,
     refuse_signature,
 )
+from .clues.certain import maps_well, matching
 from .clues.meeting_lanes import why_missed
-from .diagnosis import unfilled
+from .diagnosis import own_lines, unfilled, whole
 from .explaining import of_a_race, of_a_result, of_an_error
 from .goals import OTHER_WAYS, busiest, met, missed
 from .spec import Case, Exercise
@@ -292,14 +293,20 @@ class _Check:
                     clue = None
                     with contextlib.suppress(Exception):  # an answer may be anything
                         clue = why_missed(exercise, goal, self.text, case, report)
-                    lines = clue.lines if clue else busiest(goal, report)
+                    lines = (
+                        clue.lines
+                        if clue
+                        else busiest(goal, report, own_lines(exercise, whole(self.text)))
+                    )
                     self.fails(sentence, lines, clue.said if clue else "")
         code = "".join(mask(self.text).split())
         for text in exercise.keeps:
-            if "".join(text.split()) not in code:
+            if "".join(text.split()) not in code and not maps_well(exercise, self.text):
                 self.fails(
                     f"The goal is met, but not by what this exercise is about: put back {text}"
                 )
+        if told := matching(exercise, self.text, exercise.never):
+            self.fails(*told)
         least = self.report.bounds(BOUND_ON, assembled=False)  # at once
         self.passes(
             f"{'; '.join(met(exercise, goal, *seen) for goal in exercise.goals)}. "

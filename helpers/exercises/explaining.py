@@ -19,13 +19,16 @@ from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .clues.certain import certain
+from .clues.place_maps import setting
 from .comparing import Behaviour, behaviour
 from .diagnosis import (
     Diagnosis,
     all_seen,
     mended,
     named,
+    own_lines,
     stores_by_adding,
+    whole,
 )
 from .slips import Clue, slips, slips_of_text
 from .small_changes.naming import BARRIER
@@ -34,6 +37,7 @@ from .trial import Outcome, given, simulate
 from .wording import in_words, said
 
 _CLUES = 2  # that are told at a time
+_NEAR = 6  # lines below a given one, in which the step is that a student wrote next
 # Advice for those who call the simulator themselves.
 _IN_LAUNCH = re.compile(
     r", or (?:give launch\(\) a larger max_steps|pass a larger shared_mem)"
@@ -102,21 +106,34 @@ def of_a_result(
     if exercise.place and not (found and found.exact):  # a map may give the same result in two ways
         found = _tried(certain, exercise, text, case, kernel, lines=True) or found
     if found:
-        return Reason(message + fact, found.lines or own, found.said)
+        lines = of_a_student(exercise, text, found.lines or own)
+        return Reason(message + fact, lines, found.said)
     if found := _tried(certain, exercise, text, case, kernel):
         return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
     found = _tried(mended, exercise, text, seen)
     if found and found.said:
-        return Reason(message + fact, found.lines, found.said)
-    if finding is not None:
-        waits = len(set(own)) > 1
-        clue = _told(exercise, finding) if waits or _over_output(exercise, finding) else ""
-        clue = clue or without_advice(finding)
+        return Reason(message + fact, of_a_student(exercise, text, found.lines), found.said)
+    if finding is not None:  # what would mend it is not told: the numbers are wrong without it
+        shared = _over_output(exercise, finding)
+        clue = _told(exercise, finding) if shared else without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)
     lines = found.lines if found else ()
     return _shown(exercise, text, Reason(message, lines), kernel, case, outcome)
+
+
+def of_a_student(exercise: Exercise, text: str, lines: Sequence[int]) -> list[int]:
+    """Lines that a mistake is about; in place of one that was given, what a student wrote for it.
+
+    That is the line that sets what the given one uses; else the next one, where a step is missing.
+    """
+    own = own_lines(exercise, whole(text))
+    if kept := [n for n in lines if n in own]:
+        return kept
+    sets = {n for line in lines for n in setting(exercise, text, line)}
+    later = [n for n in sorted(own) if any(line < n <= line + _NEAR for line in lines)]
+    return sorted(sets) or later[:1]
 
 
 def _tried(look, exercise: Exercise, text: str, *seen, **how) -> Diagnosis | None:

@@ -1,5 +1,7 @@
 """Goals: what a counter comes to, and what it may come to."""
 
+from collections.abc import Collection
+
 from ..kernels.source import KernelError
 from ..simulator.errors import SimulatorError
 from .answer import changed_course
@@ -56,11 +58,15 @@ def measured(goal: Goal, report) -> float:
     return report.shared_bytes if goal.counter == "shared_bytes" else report.counters[goal.counter]
 
 
-def busiest(goal: Goal, report) -> list[int]:
-    """The line that adds most to a goal's counter; no barrier, since each of them may be needed."""
+def busiest(goal: Goal, report, own: Collection[int]) -> list[int]:
+    """The line that adds most to a goal's counter, of a student's own ones if any of them does.
+
+    No barrier, since each of them may be needed.
+    """
     if goal.counter == "barriers":
         return []
     counts = {line: counts.get(goal.counter, 0) for line, counts in report.by_line.items() if line}
+    counts = {n: count for n, count in counts.items() if n in own and count} or counts
     if not counts or not max(counts.values()):
         return []
     return [max(counts, key=counts.get)]

@@ -137,6 +137,8 @@ class Exercise:
         timed: the case that is timed on a GPU; nothing is timed if None.
         keeps: texts that the answer has to keep, blanks apart, since the goals alone could be met
             without what the exercise is about.
+        never: (pattern, sentence) pairs: what an answer that gives right results may not have in
+            lines of its own, and why.
         unlike: values that parameters take in the case that no answer is made for, if not any.
         misconceptions: known ways to be wrong, the likelier first; a wrong result is compared with
             what each of them gives.
@@ -159,6 +161,7 @@ class Exercise:
     counted: Case | None = None
     timed: Case | None = None
     keeps: tuple[str, ...] = ()
+    never: tuple[tuple[str, str], ...] = ()
     unlike: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
     misconceptions: tuple[Misconception, ...] = ()
     explanation: str = ""

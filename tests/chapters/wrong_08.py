@@ -30,6 +30,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("n_k - n_q keys too early",),
         ),
         Wrong(
+            "a walk of one key more",
+            (("ahead + first + 32", "ahead + first + 33"),),
+            "goal",
+            ("outside all windows",),
+        ),
+        Wrong(
             "a window of one key more",
             (("<= token - window", "< token - window"),),
             "right",

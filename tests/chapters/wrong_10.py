@@ -59,6 +59,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("Tiles are left out",),
         ),
         Wrong(
+            "waited for at once",
+            ((_COMMIT, _COMMIT.replace("    for", "    cp_async_wait<0>();\n        for")),),
+            "goal",
+            ("started only just now",),
+        ),
+        Wrong(
             "a second barrier",
             ((_START, _START + "\n        __syncthreads();"),),
             "goal",
@@ -78,6 +84,20 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("O still belongs to the old maximum",),
         ),
+        Wrong(
+            "multiplied in every turn",
+            (
+                (_MOVED, f"float new_max = row_max;\n        {_MOVED}"),
+                ("float new_max = fmaxf(row", "new_max = fmaxf(row"),
+                (
+                    "            const float correction",
+                    "        }\n            const float correction",
+                ),
+                ("row_max = new_max;\n        }", "row_max = new_max;"),
+            ),
+            "goal",
+            ("the factor is 1",),
+        ),  # fmt: skip
         Wrong("upside down", ((_FACTOR, "exp2f(new_max - row_max)"),), "right", ("upside down",)),
         Wrong(
             "each lane decides alone",

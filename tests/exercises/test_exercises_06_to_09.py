@@ -93,6 +93,23 @@ RIGHT = [
     ("09_narrow", "a rotation", (("chunk ^ (row / 2 % 4)", "(chunk + row / 2) % 4"),)),
     ("09_narrow", "backwards", (("chunk ^ (row / 2 % 4)", "(chunk + 16 - row / 2) % 4"),)),
     ("09_repair", "the other half swaps", (("row / 4 % 2", "1 - row / 4 % 2"),)),
+    (
+        "09_narrow",
+        "a map of elements",
+        (
+            ("    where = chunk ^ (row / 2 % 4);\n", ""),
+            ("+ 8 * where;", "+ (8 * where ^ 8 * (row / 2 % 4));"),
+        ),
+    ),
+    (
+        "00_few_threads",
+        "a half for each block",
+        (
+            ("gridDim.x * blockDim.x", "(n + 1) / 2, begin = blockIdx.x * step"),
+            ("int i = first; i < n; i += step", "int t = threadIdx.x; t < step; t += blockDim.x"),
+            ("b[i] = a[i] * a[i]", "if (begin + t < n) b[begin + t] = a[begin + t] * a[begin + t]"),
+        ),
+    ),
 ]
 
 

@@ -66,6 +66,12 @@ TOLD = {
           "  // the"), ("= *element", "= v")),
         ("comes before the barrier",), ("fill it first",),
     ),
+    "whole blocks that leave, and a barrier that some threads do not reach": (
+        "04_rows_in_turn",
+        (("if (row >= N) break;", "if (row >= N) return;"),
+         ("sum;\n        __syncthreads();", "sum;\n        if (tid < N) __syncthreads();")),
+        ("waits at a barrier",), ("Threads that return",),
+    ),
     "a map that depends on the thread": (
         "09_narrow", (("row / 2 % 4", "threadIdx.x / 2 % 4"),),
         ("depends on the thread that asks",), ("through the map",),

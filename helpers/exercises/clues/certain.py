@@ -1,6 +1,7 @@
 """Mistakes that are certain once a result is wrong: in the map of a tile, or in the text."""
 
 import re
+from collections.abc import Sequence
 
 from ...kernels.kernel import Kernel
 from ...simulator.compile.source_text import line_of, mask
@@ -26,13 +27,21 @@ def certain(
         if told is None and kernel is not None:
             told = of_the_lines(exercise, text, case, kernel)
     if not lines:
-        told = told or _signs(exercise, text) or _returns_early(exercise, text)
+        told = told or matching(exercise, text, exercise.signs) or _returns_early(exercise, text)
     return Diagnosis(told[0], tuple(told[1])) if told else None
 
 
-def _signs(exercise: Exercise, text: str) -> tuple[str, list[int]] | None:
+def maps_well(exercise: Exercise, text: str) -> bool:
+    """Whether an answer's map of a tile, however it is written, is one to one in each row."""
+    return exercise.place is not None and of_the_map(exercise, text, exercise.cases[0]) is None
+
+
+def matching(
+    exercise: Exercise, text: str, patterns: Sequence[tuple[str, str]]
+) -> tuple[str, list[int]] | None:
+    """The sentence of the first pattern that is in a line of a student's own, and that line."""
     code, own = mask(text), own_lines(exercise, whole(text))
-    for pattern, sentence in exercise.signs:
+    for pattern, sentence in patterns:
         for found in re.finditer(pattern, code):
             line = line_of(code, found.end() - 1)
             if line in own:
@@ -40,12 +49,26 @@ def _signs(exercise: Exercise, text: str) -> tuple[str, list[int]] | None:
     return None
 
 
+def _of_threads(text: str, condition: str) -> bool:
+    """Whether a condition is another for each thread: a name in it comes from threadIdx."""
+    code = mask(text)
+    known = {"threadIdx"}
+    sets = re.findall(r"(\w+)(?:\s*\[[^\]]*\])?\s*[-+*/]?=(?!=)([^;]*);", code)
+    for _ in sets:
+        new = {name for name, value in sets if known & set(re.findall(r"\w+", value))} - known
+        if not new:
+            break
+        known |= new
+    return bool(known & set(re.findall(r"\w+", condition)))
+
+
 def _returns_early(exercise: Exercise, text: str) -> tuple[str, list[int]] | None:
     rows = mask(text).split("\n")
     waits = [n for n, row in enumerate(rows, 1) if "__syncthreads()" in row]
     for n in sorted(own_lines(exercise, whole(text))):
         later = [wait for wait in waits if wait > n]
-        if later and re.search(r"\bif\b.*\breturn\s*;", rows[n - 1]):
+        leaves = re.search(r"\bif\b(.*)\breturn\s*;", rows[n - 1])
+        if later and leaves and _of_threads(text, leaves[1]):  # else whole blocks return
             return (
                 f"Threads that return in line {n} never come to the barrier of line {later[0]}, "
                 "and what they should copy for others is missing: let them go on, and guard the "
