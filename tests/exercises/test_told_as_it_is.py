@@ -69,8 +69,8 @@ TOLD = {
     "whole blocks that leave, and a barrier that some threads do not reach": (
         "04_rows_in_turn",
         (("if (row >= N) break;", "if (row >= N) return;"),
-         ("sum;\n        __syncthreads();", "sum;\n        if (tid < N) __syncthreads();")),
-        ("waits at a barrier",), ("Threads that return",),
+         ("w_sum;\n        __syncthreads();", "w_sum;\n        if (tid < N) __syncthreads();")),
+        ("waits at a barrier", "keeps threads from the barrier"), ("Threads that return",),
     ),
     "a map that depends on the thread": (
         "09_narrow", (("row / 2 % 4", "threadIdx.x / 2 % 4"),),

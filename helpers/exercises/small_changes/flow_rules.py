@@ -68,6 +68,8 @@ def _only_if(one: Statement) -> Iterator[Found]:
     found = re.match(r"if \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?(?=[^;\s{])", one.code)
     if found and not re.search(r"\b(?:return|break|continue)\b", one.code):
         said = f"The condition leaves out what belongs to the result, in {one.what()}."
+        if re.match(r"__sync", one.code[found.end() :]):
+            said = "The condition keeps threads from the barrier."
         yield [(one.start, one.start + found.end(), "")], said
 
 
