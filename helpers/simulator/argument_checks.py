@@ -75,6 +75,7 @@ def macros_of(options: tuple[str, ...]) -> dict[str, str]:
     return {m[1]: "1" if m[2] is None else m[2] for m in defined if m}
 
 
+@functools.lru_cache(maxsize=128)  # a kernel is launched again and again
 def declared_arguments(
     entry: str, source: str, options: tuple[str, ...] = ()
 ) -> tuple[Declared, ...] | None:

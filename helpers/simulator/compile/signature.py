@@ -1,5 +1,6 @@
 """A kernel's C signature, read from its source so that arguments can be checked against it."""
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -95,11 +96,16 @@ def signature(
         source: text without comments whose `#define`, `typedef` and `using` may name types.
         macros: what `-D` options define, such as `{"ELEMENT": "half"}`.
     """
-    names = _Names(source, macros or {})
+    names = _names(source, tuple((macros or {}).items()))
     texts = _split(parameters.replace("\\\n", " "))  # a line may go on in the next
     if [t.strip() for t in texts] in ([""], ["void"]):
         return ()
     return tuple(_argument(text, index, names) for index, text in enumerate(texts))
+
+
+@functools.lru_cache(maxsize=32)  # of a source with many kernels, for each of them
+def _names(source: str, macros: tuple[tuple[str, str], ...]) -> "_Names":
+    return _Names(source, dict(macros))
 
 
 class _Names:

@@ -29,7 +29,7 @@ class Include:
     end: int
 
 
-@functools.lru_cache(maxsize=32)  # a kernel's text is asked for again and again
+@functools.lru_cache(maxsize=128)  # a kernel's text is asked for again and again
 def mask(source: str) -> str:
     """Return `source` with comments and the inside of strings as spaces, equally long.
 
