@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import pickle
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -171,14 +173,11 @@ def executed(tmp_path_factory):
     """
     from helpers.slides.execute import execute, read
 
-    folder = tmp_path_factory.getbasetemp()
-    if os.environ.get("PYTEST_XDIST_WORKER"):
-        folder = folder.parent
+    folder = of_all_workers(tmp_path_factory)
 
     def run(path: Path):
         kept = folder / f"executed-{path.stem}.pickle"
-        with open(kept.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with alone_at(kept):
             if not kept.exists():
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setenv("HELPERS_DEVICE", "simulator")
@@ -187,3 +186,34 @@ def executed(tmp_path_factory):
         return pickle.loads(kept.read_bytes())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def deck_of(tmp_path_factory, executed):
+    """Makes a chapter's deck as `make slides` does, once for all; `deck_of(path)` is its file."""
+    from helpers.slides.build import build
+
+    folder = of_all_workers(tmp_path_factory)
+
+    def made(path: Path) -> Path:
+        deck = folder / f"deck-{path.stem}" / f"{path.stem}.html"
+        with alone_at(deck.parent):
+            if not deck.exists():
+                build([path], deck.parent, pdf=False, say=lambda text: None, run=executed)
+        return deck
+
+    return made
+
+
+def of_all_workers(tmp_path_factory) -> Path:
+    """A temporary folder that all workers have in common."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+
+
+@contextlib.contextmanager
+def alone_at(place: Path) -> Iterator[None]:
+    """Keep other workers away from a file or folder as long as this context lasts."""
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

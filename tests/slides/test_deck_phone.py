@@ -8,8 +8,6 @@ import axe_checks
 import deck_checks
 import pytest
 
-from helpers.slides.build import build as make
-
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,13 +43,11 @@ TOPS = """() => Reveal.getHorizontalSlides().map(
 
 
 @pytest.fixture(scope="module")
-def phone(executed, browser, tmp_path_factory):
+def phone(deck_of, browser):
     """The deck at its third slide, on a phone that is held upright."""
-    folder = tmp_path_factory.mktemp("phone")
-    [deck] = make([NOTEBOOK], folder, pdf=False, say=lambda text: None, run=executed)
     context = browser.new_context(viewport=UPRIGHT, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()
-    page.goto(deck.as_uri() + "#/2")
+    page.goto(deck_of(NOTEBOOK).as_uri() + "#/2")
     page.locator("html[data-ready]").wait_for(state="attached")
     yield page
     context.close()

@@ -8,8 +8,6 @@ from pathlib import Path
 import deck_checks
 import pytest
 
-from helpers.slides.build import build as make
-
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,11 +15,9 @@ NOTEBOOK = ROOT / "notebooks" / "07_bank_conflicts.ipynb"
 
 
 @pytest.fixture(scope="module")
-def made(executed, tmp_path_factory):
+def made(deck_of):
     """A chapter's deck, as `make slides` makes it."""
-    folder = tmp_path_factory.mktemp("tools")
-    [deck] = make([NOTEBOOK], folder, pdf=False, say=lambda text: None, run=executed)
-    return deck
+    return deck_of(NOTEBOOK)
 
 
 @pytest.fixture(scope="module")

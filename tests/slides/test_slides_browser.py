@@ -340,11 +340,19 @@ IN_FIREFOX = (*HANDS, "08", "11")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", CHAPTERS, ids=lambda path: path.stem)
-def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, firefox, executed, tmp_path):
-    [deck] = make([notebook], tmp_path, pdf=False, say=lambda text: None, run=executed)
+def test_every_chapter_makes_a_deck_that_stands_up(notebook, browser, deck_of):
     kinds = HANDS.get(notebook.stem[:2])
-    counted = deck_checks.check(browser, deck, bool(kinds))
+    counted = deck_checks.check(browser, deck_of(notebook), bool(kinds))
     assert counted["slides"] >= 15 and counted["kinds"] >= (kinds or set())
     deck_measures.judge_chapter(notebook, counted["measured"])
-    if firefox is not None and notebook.stem.startswith(IN_FIREFOX):
-        deck_checks.check_in_firefox(firefox, deck, bool(kinds))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group(Path(__file__).stem)  # one Firefox for all decks
+@pytest.mark.parametrize(
+    "notebook", [one for one in CHAPTERS if one.stem[:2] in IN_FIREFOX], ids=lambda path: path.stem
+)
+def test_chapters_stand_up_in_firefox(notebook, firefox, deck_of):
+    if firefox is None:
+        pytest.skip("needs Firefox: on Debian, apt install firefox-esr")
+    deck_checks.check_in_firefox(firefox, deck_of(notebook), notebook.stem[:2] in HANDS)

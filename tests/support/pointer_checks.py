@@ -8,8 +8,8 @@ from pathlib import Path
 
 # Width and height of what decks are looked at on: a laptop, a projector, an old one, a phone.
 SIZES = [(1920, 1080), (1024, 768), (844, 390), (390, 844), (1280, 720)]
-# Those of them that are not one another's enlargement, but for the last.
-SHAPES = [(1024, 768), (844, 390), (390, 844)]
+# Those of them with less room around a sheet than the last: an old projector leaves more.
+SHAPES = [(844, 390), (390, 844)]
 
 # The functions that run in the page.
 SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8")
