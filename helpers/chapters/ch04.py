@@ -427,7 +427,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("stride >= 1;", "stride > 1;"),),
             ),
             Misconception(
-                "The first level of the tree is missing: the results of the lanes from 16 on never "
+                "A level of the tree is missing: the results of the lanes from 16 on never "
                 "reach lane 0.",
                 (("stride = 16", "stride = 8"),),
             ),

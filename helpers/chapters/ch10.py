@@ -96,6 +96,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 ((_NEXT, "const int next = t;"),),
             ),
             Misconception(
+                "The copy that a round starts goes to the place of the tile that is worked on.",
+                (("s_V[next % STAGES]", "s_V[stage]"),),
+            ),
+            Misconception(
                 "Tiles are left out: with STAGES - 1 of them under way before the loop, the next "
                 "one to start in round t is tile t + STAGES - 1.",
                 ((_NEXT, "const int next = t + STAGES;"),),

@@ -232,6 +232,11 @@ CAUSAL = (
         },
     ),
     Misconception(
+        "The walk begins with the first key that the last row of a block sees: the rows above it "
+        "see older ones.",
+        (("max(0, ahead + first - window + 1)", "max(0, ahead + first + 31 - window + 1)"),),
+    ),
+    Misconception(
         "The walk of the first block begins before the first key, whose number is 0.",
         (("max(0, ahead + first - window + 1)", "ahead + first - window + 1"),),
     ),

@@ -10,6 +10,7 @@ import functools
 import itertools
 import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +31,19 @@ from .trial import given
 from .variants import compiled
 
 _NUMBERS = 4  # that are wrong, from which on they tell one mistake from others
-_WORK = 20_000  # instructions of kernels that are tried at most, all together
-_LEAST, _LARGEST = 32, 160  # kernels that are tried, at least and at most
+_WORK = 30_000  # instructions of kernels that are tried at most, all together
+_LEAST, _LARGEST = 64, 160  # kernels that are tried, at least and at most
 _SECONDS = 1.2  # of the processor, after which no more are tried
 _NEAREST = 32  # changes that are tried before all others
 _AT_EDGES = re.compile(r"[Gg]uard|ondition|omparison|loop|look at|one too|unit|depend|missing")
 _NO_GUARD = re.compile(r"guard is missing|does not look at|one end only")
+_SURE = re.compile("wait counts groups|nothing is stored: there")  # few, and looked at first
+_FACTORS = re.compile(r"factor|division|Multiplication|number|function")
+_ABOUT = {
+    "out-of-bounds": _AT_EDGES,
+    "not a multiple": re.compile(r"unit|number|factor|term"),
+}
+_EVEN = 1e-3  # that factors of one number may differ by
 _PLACE = 32  # words and signs, at most, that are told as the place of a mistake
 _AT_ONCE = 16  # that are compiled together
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
@@ -156,7 +164,11 @@ def _words(exercise: Exercise) -> list[str]:
 
 
 def mended(
-    exercise: Exercise, text: str, seen: list[Behaviour], rules: bool = True
+    exercise: Exercise,
+    text: str,
+    seen: list[Behaviour],
+    rules: bool = True,
+    at: Collection[int] = (),
 ) -> Diagnosis | None:
     """The small change of the answer that makes it right at every case, without a race.
 
@@ -166,11 +178,11 @@ def mended(
         seen: what it does at the cases, the wrong ones first; all of them may be right, and then
             it has a race.
         rules: whether to look on where no piece of the solution does it.
+        at: numbers of the lines at which something was seen to go wrong, if they are known.
     """
     text = whole(text)
     lines, words = own_lines(exercise, text), _words(exercise)
-    outside = any("out-of-bounds" in one.error for one in seen)
-    ruled = _of_rules(exercise, text, lines, words, outside)
+    ruled = _of_rules(exercise, text, lines, words, seen, at)
     known = {_plain(change.text): change.said for change in ruled if change.said}
     known.pop(_plain(text), None)
     about = {one.line: one for one in statements(text, range(1, text.count("\n") + 2), words)}
@@ -229,11 +241,13 @@ def _with_code(rows: list[str], line: int) -> int:
     return line
 
 
-def _of_rules(exercise: Exercise, text: str, lines, words, outside: bool) -> list[Change]:
+def _of_rules(
+    exercise: Exercise, text: str, lines, words, seen: list[Behaviour], at: Collection[int]
+) -> list[Change]:
     """Small changes of an answer, the likelier first.
 
-    Args:
-        outside: whether it has left an array: then edges are looked at first, else last.
+    Where something went wrong is looked at first, and what was seen tells what to look for: edges
+    if an array was left, units if an access is not aligned, factors if all is wrong by one.
     """
     few, many = changes(text, lines, words)
     for some in (few, many):
@@ -242,8 +256,47 @@ def _of_rules(exercise: Exercise, text: str, lines, words, outside: bool) -> lis
     later.sort(key=lambda change: distance(change.text, exercise.solution))
     mixed = itertools.zip_longest(many, later)
     found = [*few[:_NEAREST], *likely, *few[_NEAREST:], *(c for two in mixed for c in two if c)]
-    about = _AT_EDGES if outside else _NO_GUARD
-    return sorted(found, key=lambda change: bool(about.search(change.said)) != outside)
+    near = _near(text, lines, at)
+    about = next((a for word, a in _ABOUT.items() if any(word in one.error for one in seen)), None)
+    if about is None and _by_a_factor(exercise, seen[0]):
+        about = _FACTORS
+    first = (about or _NO_GUARD).search
+
+    def rank(change: Change) -> tuple[bool, bool, bool]:
+        return (
+            not _SURE.search(change.said),
+            not near & set(change.lines),
+            bool(first(change.said)) == (about is None),
+        )
+
+    return sorted(found, key=rank)
+
+
+def _near(text: str, lines: Collection[int], at: Collection[int]) -> set[int]:
+    """Those of a student's lines at which something went wrong, or that set what is used there."""
+    rows = mask(text).split("\n")
+    near = {n for n in at if n in lines}
+    used = {word for n in at for word in re.findall(r"\w+", rows[n - 1])}
+    for n in sorted(lines, reverse=True):  # what is set by what is set before it as well
+        sets = re.match(r"\s*(?:for \()?(?:const )?(?:\w+[ *]+)?(\w+) *[-+*/]?=(?!=)", rows[n - 1])
+        asks = re.match(r"\s*(?:if|while|for)\b", rows[n - 1])
+        used_here = set(re.findall(r"\w+", rows[n - 1])) & used - {"if", "for", "int"}
+        if ((sets and sets[1] in used) or (asks and used_here)) and any(n <= m for m in at):
+            near.add(n)
+            used |= set(re.findall(r"\w+", rows[n - 1]))
+    return near
+
+
+def _by_a_factor(exercise: Exercise, seen: Behaviour) -> bool:
+    """Whether all of a result is what it should be times the same number."""
+    if seen.error or seen.right:
+        return False
+    for name, want in given(exercise, seen.case)[1].items():
+        with np.errstate(all="ignore"):
+            times = seen.arrays[name][want != 0] / want[want != 0]
+        if times.size < _NUMBERS or not np.isfinite(times).all() or np.ptp(times) > _EVEN:
+            return False
+    return True
 
 
 def _plain(text: str) -> str:

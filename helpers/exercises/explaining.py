@@ -15,6 +15,7 @@ from ..kernels.kernel import Kernel
 from ..panels.difference import ELEMENT
 from ..panels.difference_map import DifferenceMap, difference_map
 from ..panels.error_panels import panel_of
+from ..problem.poison import poisoned
 from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
@@ -56,6 +57,10 @@ _ADDS = (
 )
 _MARKED = "The marked lines are at fault: all else in the kernel is right."
 _XOR = "^ is no power in C: it is the XOR of two integers."
+_LEFT_OUT = (
+    "Threads or turns that leave in line {} store nothing, and the elements that were never "
+    "written are theirs."
+)
 _SHOWN = "The picture shows which elements are wrong."
 _HERE = f"{_MARKED} {_SHOWN}"
 
@@ -106,19 +111,22 @@ def of_a_result(
     if exercise.place and not (found and found.exact):  # a map may give the same result in two ways
         found = _tried(certain, exercise, text, case, kernel, lines=True) or found
     if found:
-        lines = of_a_student(exercise, text, found.lines or own)
+        meet = own if finding is not None and finding.kind == "race" else ()
+        lines = of_a_student(exercise, text, found.lines or meet)
         return Reason(message + fact, lines, found.said)
     if found := _tried(certain, exercise, text, case, kernel):
         return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
-    found = _tried(mended, exercise, text, seen)
+    found = _tried(mended, exercise, text, seen, at=own)
     if found and found.said:
         return Reason(message + fact, of_a_student(exercise, text, found.lines), found.said)
     if finding is not None:  # what would mend it is not told: the numbers are wrong without it
         shared = _over_output(exercise, finding)
         clue = _told(exercise, finding) if shared else without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)
+    if left := _tried(_left_out, exercise, text, outcome, case):
+        return Reason(message, [left], _LEFT_OUT.format(left))
     lines = found.lines if found else ()
     return _shown(exercise, text, Reason(message, lines), kernel, case, outcome)
 
@@ -134,6 +142,22 @@ def of_a_student(exercise: Exercise, text: str, lines: Sequence[int]) -> list[in
     sets = {n for line in lines for n in setting(exercise, text, line)}
     later = [n for n in sorted(own) if any(line < n <= line + _NEAR for line in lines)]
     return sorted(sets) or later[:1]
+
+
+def _left_out(exercise: Exercise, text: str, outcome: Outcome, case: Case) -> int | None:
+    """A student's line by which threads leave, without which nothing would stay unwritten."""
+    if not outcome.wrong.wrong or outcome.wrong.wrong != outcome.wrong.unwritten:
+        return None
+    rows = whole(text).split("\n")
+    for n in sorted(own_lines(exercise, whole(text))):
+        row = re.sub(r"\b(?:return|continue)\s*;", ";", rows[n - 1])
+        if row == rows[n - 1]:
+            continue
+        changed = "\n".join([*rows[: n - 1], row, *rows[n:]])
+        arrays = behaviour(exercise, changed, case).arrays.values()
+        if arrays and not any(poisoned(array).any() for array in arrays):
+            return n
+    return None
 
 
 def _tried(look, exercise: Exercise, text: str, *seen, **how) -> Diagnosis | None:
@@ -185,7 +209,7 @@ def of_an_error(
         seen = all_seen(exercise, text, behaviour(exercise, text, case))
         mistake = _tried(named, exercise, text, seen)
         mistake = mistake or _tried(certain, exercise, text, case)
-        mistake = mistake or _tried(mended, exercise, text, seen)
+        mistake = mistake or _tried(mended, exercise, text, seen, at=lines)
         if mistake is not None:
             lines = list(mistake.lines) or lines
             todo.append(mistake.said or _MARKED)
@@ -208,7 +232,7 @@ def of_a_race(exercise: Exercise, text: str, finding: Finding, otherwise: str) -
             "wait for the others.", (), otherwise,
         )  # fmt: skip
     seen = [Behaviour(case, right=True) for case in (*exercise.cases, exercise.unseen(text))]
-    if found := _tried(mended, exercise, text, seen):
+    if found := _tried(mended, exercise, text, seen, at=finding.lines):
         lines = finding.lines if found.said == BARRIER else found.lines
         return Reason(_bare(exercise, finding), lines, found.said or otherwise)
     return Reason(_told(exercise, finding), finding.lines, otherwise)

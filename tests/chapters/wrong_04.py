@@ -133,7 +133,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
         Wrong("equal scores taken", ((_PAIR, "if (other >= m) {"),), "right", ("the higher lane",)),
         Wrong("a level short", (("stride >= 1;", "stride > 1;"),), "right", ("The last level",)),
-        Wrong("from 8 on", (("stride = 16", "stride = 8"),), "right", ("The first level",)),
+        Wrong("from 8 on", (("stride = 16", "stride = 8"),), "right", ("A level of the tree",)),
         Wrong(
             "the maximum first",
             (

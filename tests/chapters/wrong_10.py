@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "the next tile into the place that is read",
             (("s_V[next % STAGES]", "s_V[stage]"),),
             "right",
-            ("elements of O are wrong", "s_V"),
+            ("to the place of the tile that is worked on",),
         ),
         Wrong(
             "a tile further",

@@ -100,6 +100,20 @@ def _everywhere(found: list[Statement]) -> Iterator[tuple[list[Replaced], str]]:
         hits = [(one, m) for one in found for m in re.finditer(pattern, one.code)]
         if len(hits) > 1 and not any(one.code.startswith("for") for one, _ in hits):
             yield [(o.start + m.start(), o.start + m.end(), m.expand(new)) for o, m in hits], said
+    yield from _same_number(found)
     both = [p for one in found for a, b in PAIRS[:2] for p in exchanged(one, a, b)]
     if len({new for *_, new in both}) > 2:
         yield both, "x and y are exchanged, in threadIdx as in blockIdx."
+
+
+def _same_number(found: list[Statement]) -> Iterator[tuple[list[Replaced], str]]:
+    """A number that is twice or half of what it should be, in all of the lines."""
+    hits: dict[int, list[Replaced]] = {}
+    for one in found:
+        for m in re.finditer(r"(?<![\w.])(\d+)(?![\w.])", one.code):
+            at = one.start + m.start(), one.start + m.end(), m[1]
+            hits.setdefault(int(m[1]), []).append(at)
+    for value, at in hits.items():
+        for new in (value // 2, value * 2) if value > 1 and len(at) > 1 else ():
+            said = f"{value} is not the right number in the marked lines."
+            yield [(a, b, str(new)) for a, b, _ in at], said

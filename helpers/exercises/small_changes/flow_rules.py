@@ -221,11 +221,11 @@ def _factors(one: Statement) -> Iterator[Found]:
         return
     begin = one.assignment.end()
     factor = r" ([*/]) (?:\w+\((?:[^()]|\([^()]*\))*\)|\([^()]*\)|\w+(?:\[[^\]]*\])*)(?=[;\s)\]])"
-    for found in re.finditer(factor, one.code[begin:]):
+    for found in re.finditer(f"(?=({factor}))", one.code[begin:]):  # one may be within another
         at = one.start + begin + found.start()
-        what = "division" if found[1] == "/" else "factor"
+        what = "division" if found[2] == "/" else "factor"
         said = f"There is a {what} too many in {one.what(begin + found.start())}."
-        yield [(at, one.start + begin + found.end(), "")], said
+        yield [(at, one.start + begin + found.end(1), "")], said
     names = r"\b\d+ \* (?=\w)|\b(?!return)[A-Za-z_]\w* \* (?=\w)"
     for found in re.finditer(names, one.code[begin:]):
         at = one.start + begin + found.start()

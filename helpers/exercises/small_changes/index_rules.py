@@ -74,6 +74,25 @@ def _flat_index(one: Statement) -> Iterator[Found]:
                     yield [(*at, f"({rest}) * {other} + {row}")], turned
 
 
+def _order_of_numbers(one: Statement) -> Iterator[Found]:
+    """`a * n + b` for `b * m + a`, where an index is declared: things numbered in another order."""
+    if not (one.is_declaration and one.is_integer and (m := one.assignment)):
+        return
+    begin, end = m.end() + 1, one.code.find(";", m.end())
+    found = terms(one.code[begin:end]) if end > 0 else None
+    if found is None or not found[2]:
+        return
+    row, _, rest = found
+    parts = [part.strip() for part in split(rest, "+")]
+    said = f"{one.target} numbers things in another order: what is multiplied and what is added "
+    said += "there are exchanged."
+    for part in parts if re.fullmatch(r"[\w.]+", row) else ():
+        others = "".join(f"{other} + " for other in parts if other != part)
+        for word in one.words if re.fullmatch(r"[a-z]\w*(?:\.\w)?", part) else ():
+            new = f"{others}{part} * {word} + {row}"
+            yield [(one.start + begin, one.start + end, new)], said
+
+
 def _one_further(one: Statement) -> Iterator[Found]:
     said = "The index of {} is one too {}."
     for access in one.accesses:
@@ -198,5 +217,5 @@ def _members(one: Statement) -> Iterator[Found]:
                 yield [(one.start + a, one.start + b, str(n)) for (a, b), n in pairs], said
 
 
-INDEX_RULES = (_two_indices, _flat_index, _names, _registers, _terms)
+INDEX_RULES = (_two_indices, _flat_index, _order_of_numbers, _names, _registers, _terms)
 INDEX_NAMES = (_other_names, _other_index, _one_further, _other_arrays, _members)

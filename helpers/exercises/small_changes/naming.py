@@ -73,7 +73,8 @@ def of_piece(p: Piece, one: Statement | None) -> str:
         if len(many) - len(few) <= 3 and (said := _grown(few, many, missing, where)):
             return said
     if p.size > 2 * _LONG:
-        return ""
+        inside = "condition" in where and not {";", "{", "}", "?"} & {*p.old, *p.new}
+        return f"{where[0].upper()}{where[1:]} asks about other things than it should." * inside
     if ";" in p.old[:-1] or ";" in p.new[:-1] or one is None:
         return ""
     what = f"`{_text(p.old)}`"

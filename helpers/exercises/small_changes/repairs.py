@@ -7,6 +7,7 @@ what is wrong in the line as it stands, and not what it should be.
 import re
 from collections.abc import Callable, Collection, Iterator
 
+from .copies import groups_of_copies, own_conditions, units
 from .first_order import Change
 from .statements import Found, Replaced, Statement, statements, terms
 
@@ -211,9 +212,20 @@ def _asks(one: Statement) -> Iterator[Found]:
     m = re.match(r"if \((.*)\) (?:return|break|continue);$", one.code)
     for name in one.scope if m else ():
         for size in one.words:
-            if name != size:
+            if name != size and not re.search(rf"\b{name} \S+ {size}\b", m[1]):
                 piece = (one.start + m.start(1), one.start + m.end(1), f"{name} >= {size}")
                 yield [piece], f"`{m[1]}` is not what decides whether there is something to do."
+
+
+def _looked_at(one: Statement) -> Iterator[Found]:
+    """A guard of a copy that looks at another index than the copy uses."""
+    if one.code.startswith("for") or not (one.is_guard or re.search(r"\bbool\b", one.code)):
+        return
+    for m in re.finditer(r"(?<![\w.])([a-z]\w*)(?= (?:<|>=) \w)", one.code):
+        said = f"The condition looks at {m[1]}, and another index is what it is about."
+        for name in one.scope:
+            if name not in (m[1], one.target) and name not in one.words:
+                yield [(one.start + m.start(), one.start + m.end(), name)], said
 
 
 def _rounded(one: Statement) -> Iterator[Found]:
@@ -240,7 +252,7 @@ def _kept_out(one: Statement) -> Iterator[Found]:
 
 def _own_place(one: Statement) -> Iterator[Found]:
     """The row or column of the thread itself, where another element is meant."""
-    if not one.accesses:
+    if not one.accesses and not one.is_integer:
         return
     for m in re.finditer(r"\bint (\w+) = [^;\n]*\+ (\w+|threadIdx\.\w);", one.whole):
         hits = [h for h in re.finditer(rf"(?<![\w.]){m[1]}(?![\w.])", one.code)]
@@ -340,7 +352,9 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
-    _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _asks, _own_place,
+    _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _looked_at, _asks, _own_place,
 )  # fmt: skip
-_SEVERAL = (_numbers, _order, _before_barrier, _not_asked)
+_SEVERAL = (
+    groups_of_copies, own_conditions, units, _numbers, _order, _before_barrier, _not_asked,
+)  # fmt: skip
 _LATER = (_ends, _guards, _index_terms, _too_many)
