@@ -240,6 +240,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
+                "A level that has an odd number of words takes one too many: the thread of the "
+                "word in the middle adds as well, and its partner is past the words that are left.",
+                (
+                    ("if (tid < n / 2) s_sum", "if (tid < (n + 1) / 2) s_sum"),
+                    ("if (tid < n / 2) s_squares", "if (tid < (n + 1) / 2) s_squares"),
+                ),
+            ),
+            Misconception(
                 "The levels are those of the next power of two: threads join words that no thread "
                 "has, past the end of the array.",
                 (("int n = BLOCK_SIZE;", "int n = 256;"),),

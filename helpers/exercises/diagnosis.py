@@ -22,7 +22,7 @@ from ..simulator.compile.source_text import line_of, mask
 from .answer import body, declared, kernel_of_solution
 from .comparing import Behaviour, Candidate, behaviour, distance, fits, tokens
 from .small_changes.first_order import Change, changes
-from .small_changes.naming import of_group
+from .small_changes.naming import OTHERWISE, of_group
 from .small_changes.repairs import repairs
 from .small_changes.statements import statements
 from .small_changes.toward import Piece, groups, meet, names_of_its_own, pieces, put_in, same
@@ -44,6 +44,7 @@ _ABOUT = {
     "not a multiple": re.compile(r"unit|number|factor|term"),
 }
 _EVEN = 1e-3  # that factors of one number may differ by
+_ABOVE = 3  # lines above, at most, in which a condition may hold for the lines below
 _PLACE = 32  # words and signs, at most, that are told as the place of a mistake
 _AT_ONCE = 16  # that are compiled together
 _LIKE = 0.6  # of two lines, from which on one is taken for the other's place
@@ -203,7 +204,8 @@ def mended(
         if any(p.new and own & set(p.old) for p in group):
             continue  # it would undo what the answer is about
         if said or (near and sum(p.size for p in group) <= _PLACE):
-            (alone if said and " And: " not in said else together).append(one)
+            weak = not said or " And: " in said or said == OTHERWISE
+            (together if weak else alone).append(one)
     small = [
         (change.text, Diagnosis(change.said, change.lines))
         for change in ruled
@@ -281,7 +283,9 @@ def _near(text: str, lines: Collection[int], at: Collection[int]) -> set[int]:
         sets = re.match(r"\s*(?:for \()?(?:const )?(?:\w+[ *]+)?(\w+) *[-+*/]?=(?!=)", rows[n - 1])
         asks = re.match(r"\s*(?:if|while|for)\b", rows[n - 1])
         used_here = set(re.findall(r"\w+", rows[n - 1])) & used - {"if", "for", "int"}
-        if ((sets and sets[1] in used) or (asks and used_here)) and any(n <= m for m in at):
+        if not any(n <= m for m in at):
+            continue
+        if (sets and sets[1] in used) or (asks and (used_here or n + _ABOVE >= min(at))):
             near.add(n)
             used |= set(re.findall(r"\w+", rows[n - 1]))
     return near

@@ -30,7 +30,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
                 (_COMMIT, "        for (int j"),
             ),
             "no race",
-            ("cp.async", "still be under way"),
+            ("No group is made where", "the wait counts groups"),
         ),
         Wrong("one tile ahead before the loop", ((_BEFORE, "ahead < 1"),), "right", ("cp.async",)),
         Wrong(
@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "all first tiles are one group",
             ((_EACH, "    }\n    cp_async_commit();\n    float sum"),),
             "no race",
-            ("cp.async", "still be under way"),
+            ("A step is missing: a call of cp_async_commit",),
         ),
         Wrong("always the first place", ((_PLACE, ""),), "right", ("All rounds read the first",)),
         Wrong(

@@ -8,6 +8,11 @@ from helpers.exercises import check, solution
 from helpers.simulator.compile.declared_elements import declared_sizes, named_element
 
 _FILL = "s_X[j] = at >= 0 && at < n ? X[at] : 0.0f;"
+_MASKED = """    if (col > row) {
+        S[(size_t)row * N + col] = MINUS_INFINITY;
+        return;
+    }
+"""
 
 # exercise, edits of the solution, words that are said, words that are not
 TOLD = {
@@ -71,6 +76,34 @@ TOLD = {
         (("if (row >= N) break;", "if (row >= N) return;"),
          ("w_sum;\n        __syncthreads();", "w_sum;\n        if (tid < N) __syncthreads();")),
         ("waits at a barrier", "keeps threads from the barrier"), ("Threads that return",),
+    ),
+    "one condition for two tiles": (
+        "03_rectangle",
+        (("row < N && i + j < N ? P", "row < N && col < d ? P"),
+         ("i + j < N && col < d ? V", "row < N && col < d ? V")),
+        ("one condition for several copies",), ("A guard is missing",),
+    ),
+    "floats where pairs are counted": (
+        "07_float2",
+        (("q = *(const float2*)&s_Q[ty * pitch + k];",
+          "const float2* p_Q = (const float2*)s_Q;\n            q = p_Q[ty * pitch / 2 + k];"),
+         ("r = *(const float2*)&s_K[tx * pitch + k];",
+          "const float2* p_K = (const float2*)s_K;\n            r = p_K[tx * pitch / 2 + k];")),
+        ("k is counted in another unit",), (),
+    ),
+    "rows that are dealt out in turn": (
+        "05_both_ways",
+        (("row = first_row + n * TILE + tx", "row = first_row + tx * COARSE + n"),),
+        ("row numbers things in another order",), ("And:",),
+    ),
+    "a division within the root": (
+        "05_shared_keys", (("sqrtf((float)d)", "sqrtf((float)d / HEADS)"),),
+        ("division too many",), (),
+    ),
+    "nothing stored where a thread leaves": (
+        "02_scores",
+        ((_MASKED, "    if (row < col) return;\n"),),
+        ("leave in line 23 store nothing",), (),
     ),
     "a map that depends on the thread": (
         "09_narrow", (("row / 2 % 4", "threadIdx.x / 2 % 4"),),

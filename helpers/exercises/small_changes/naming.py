@@ -18,6 +18,7 @@ _TYPES = ("int", "unsigned", "size_t")
 _WIDE = 40  # characters of an expression that is told as one
 _SLIP = 4  # words and signs of a piece, to which it may be a slip of the pen beside another
 _LONG = 6  # words and signs of a piece, from which on it is a line that is wrong as a whole
+OTHERWISE = "The condition asks about other things than it should."
 BARRIER = "A barrier is missing: threads go on before others are done with what they share."
 
 
@@ -41,8 +42,16 @@ def of_group(group: Sequence[Piece], lines: dict[int, Statement], others: int) -
     arrays = any("another array" in one for one in both)
     one_line = len({p.line for p in group}) == 1
     if len(both) > 1 and (others > 1 or arrays or one_line or any(p.size > _SLIP for p in group)):
-        return _unset(group)
-    return " And: ".join(both) if all(said) and len(both) <= 2 else _unset(group)
+        return _unset(group) or _of_condition(group, lines)
+    told = " And: ".join(both) if all(said) and len(both) <= 2 else _unset(group)
+    return told or _of_condition(group, lines)
+
+
+def _of_condition(group: Sequence[Piece], lines: dict[int, Statement]) -> str:
+    """A condition that is another one from end to end."""
+    inside = all("condition" in _where(p, lines.get(p.line)) for p in group)
+    leaves = any({";", "{", "}", "?"} & {*p.old, *p.new} for p in group)
+    return OTHERWISE if inside and not leaves and len({p.line for p in group}) == 1 else ""
 
 
 def _unset(group: Sequence[Piece]) -> str:
@@ -73,8 +82,7 @@ def of_piece(p: Piece, one: Statement | None) -> str:
         if len(many) - len(few) <= 3 and (said := _grown(few, many, missing, where)):
             return said
     if p.size > 2 * _LONG:
-        inside = "condition" in where and not {";", "{", "}", "?"} & {*p.old, *p.new}
-        return f"{where[0].upper()}{where[1:]} asks about other things than it should." * inside
+        return ""
     if ";" in p.old[:-1] or ";" in p.new[:-1] or one is None:
         return ""
     what = f"`{_text(p.old)}`"

@@ -243,6 +243,19 @@ def _rounded(one: Statement) -> Iterator[Found]:
             yield [up, (begin, begin, f"if ({store[2]} < {m[1]}) ")], said
 
 
+def _other_way(one: Statement) -> Iterator[Found]:
+    """A quotient that is rounded down where it has to be rounded up, or the other way round."""
+    if one.code.startswith("for"):
+        return
+    for m in re.finditer(r"(?<![\w.)*/] )(?<![\w.])([a-z]\w*) / (\w+)", one.code):
+        up = f"({m[1]} + {m[2]} - 1) / {m[2]}"
+        said = f"`{m[0]}` is rounded down, and it has to be rounded up."
+        yield [(one.start + m.start(), one.start + m.end(), up)], said
+    for m in re.finditer(r"\((\w+) \+ (?:\w+ - )?1\) / (\w+)", one.code):
+        said = f"`{m[0]}` is rounded up, and it has to be rounded down."
+        yield [(one.start + m.start(), one.start + m.end(), f"{m[1]} / {m[2]}")], said
+
+
 def _kept_out(one: Statement) -> Iterator[Found]:
     """A condition around a block that all threads are needed in."""
     if m := re.match(r"(if \(.*\)) ?\{$", one.code):
@@ -352,7 +365,8 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
-    _equal, _leaving, _types, _steps, _built_in, _rounded, _kept_out, _looked_at, _asks, _own_place,
+    _equal, _leaving, _types, _rounded, _other_way, _kept_out, _steps, _looked_at, _own_place,
+    _asks, _built_in,
 )  # fmt: skip
 _SEVERAL = (
     groups_of_copies, own_conditions, units, _numbers, _order, _before_barrier, _not_asked,
