@@ -31,7 +31,7 @@ from .trial import given
 from .variants import compiled
 
 _NUMBERS = 4  # that are wrong, from which on they tell one mistake from others
-_WORK = 30_000  # instructions of kernels that are tried at most, all together
+_WORK = 40_000  # instructions of kernels that are tried at most, all together
 _LEAST, _LARGEST = 64, 160  # kernels that are tried, at least and at most
 _SECONDS = 1.2  # of the processor, after which no more are tried
 _NEAREST = 32  # changes that are tried before all others

@@ -68,8 +68,10 @@ def _only_if(one: Statement) -> Iterator[Found]:
     found = re.match(r"if \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?(?=[^;\s{])", one.code)
     if found and not re.search(r"\b(?:return|break|continue)\b", one.code):
         said = f"The condition leaves out what belongs to the result, in {one.what()}."
-        if re.match(r"__sync", one.code[found.end() :]):
-            said = "The condition keeps threads from the barrier."
+        if call := re.match(r"(\w+)\(", one.code[found.end() :]):
+            barrier = call[1].startswith("__sync")
+            called = "the barrier" if barrier else f"the call of {call[1]}"
+            said = f"The condition keeps threads from {called}."
         yield [(one.start, one.start + found.end(), "")], said
 
 
