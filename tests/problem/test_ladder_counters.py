@@ -19,14 +19,18 @@ DATA = json.loads(FILE.read_text()) if FILE.exists() else {"cases": [], "metrics
 
 
 # Warps of different blocks that meet at the banks now and then cost the hardware a wavefront more
-# than an access by itself does. It showed in five of 110 kernels, none with default parameters,
-# at most in one wavefront of 250, in the least of five launches.
+# than an access by itself does. It showed in nine of 118 kernels, of those with default parameters
+# in `fused` alone, at most in one wavefront of 200, in the least of five launches.
 MEETING = {
     "05_coarsened-scaled_dot_product-TILE16-COARSE1-200x72",
     "05_coarsened-scaled_dot_product-TILE16-COARSE1-257x80",
     "06_coalesced-scaled_dot_product-TILE8-COARSE8-TRANSPOSE_ON_STORE0-257x80",
     "07_register_blocked-softmax-TILE32-PATCH8-WARP_ROWS2-BLOCK_SIZE64-257x80",
     "07_register_blocked-pv_multiply-TILE16-PATCH8-WARP_ROWS4-BLOCK_SIZE1024-257x80",
+    "07_fused-fused_attention-KEYS128-WARPS4-200x72",
+    "07_fused-fused_attention-KEYS128-WARPS4-257x80",
+    "07_fused-fused_attention-KEYS64-WARPS8-200x72",
+    "07_fused-fused_attention-KEYS64-WARPS8-257x80",
 }
 
 
@@ -55,7 +59,7 @@ def test_counters_equal_the_gpu(case):
     if name_of(case) in MEETING:
         for metric in [m for m in recorded if "wavefronts" in m or "conflicts" in m]:
             wavefronts = report.counters[metric.replace("bank_conflicts", "wavefronts")]
-            assert 0 <= recorded[metric] - counted[metric] <= wavefronts / 250
+            assert 0 <= recorded[metric] - counted[metric] <= wavefronts / 200
             recorded[metric] = counted[metric]
     assert counted == recorded
 

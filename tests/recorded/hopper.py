@@ -190,7 +190,7 @@ BOXES = (
     COMMON
     + r"""
 struct alignas(64) Map { u64 words[16]; };
-// A box to shared memory, as it lies there to raw, and back through another map.
+// A box to shared memory, as it lies there to raw, and back to another corner through another map.
 template <int N> __device__ void copies(const Map& in, const Map& out, uint4* raw, const int* c,
                                         int bytes, uint4* s, u64* b) {
   if (threadIdx.x == 0) {
@@ -219,12 +219,13 @@ template <int N> __device__ void copies(const Map& in, const Map& out, uint4* ra
                              "selp.b32 %0, 1, 0, p;}" : "=r"(done) : "r"(at(b)) : "memory");
   for (int n = threadIdx.x; n < bytes / 16; n += blockDim.x) raw[n] = s[n];
   if (threadIdx.x == 0) {
-    if (N == 1) STORE(1, "{%2}", "r"(c[0]));
-    if (N == 2) STORE(2, "{%2, %3}", "r"(c[0]), "r"(c[1]));
-    if (N == 3) STORE(3, "{%2, %3, %4}", "r"(c[0]), "r"(c[1]), "r"(c[2]));
-    if (N == 4) STORE(4, "{%2, %3, %4, %5}", "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-    if (N == 5) STORE(5, "{%2, %3, %4, %5, %6}", "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
-                      "r"(c[4]));
+    const int* to = c + N;
+    if (N == 1) STORE(1, "{%2}", "r"(to[0]));
+    if (N == 2) STORE(2, "{%2, %3}", "r"(to[0]), "r"(to[1]));
+    if (N == 3) STORE(3, "{%2, %3, %4}", "r"(to[0]), "r"(to[1]), "r"(to[2]));
+    if (N == 4) STORE(4, "{%2, %3, %4, %5}", "r"(to[0]), "r"(to[1]), "r"(to[2]), "r"(to[3]));
+    if (N == 5) STORE(5, "{%2, %3, %4, %5, %6}", "r"(to[0]), "r"(to[1]), "r"(to[2]), "r"(to[3]),
+                      "r"(to[4]));
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }

@@ -68,17 +68,27 @@ PRODUCTS = (
 )
 # Tiles that begin 1, 2 or 5 lines of 128 bytes behind where the pattern of the swizzle does.
 SHIFTED = tuple(Product(24, swizzle=s, shift=n) for s, n in ((128, 1), (128, 5), (64, 2), (32, 1)))
-BOX_CASES = (  # shape, dtype, box, swizzle, corner
-    ((37, 72), np.uint16, (21, 64), 128, (5, 8)),
-    ((37, 72), np.uint16, (21, 32), 64, (30, 60)),
-    ((37, 72), np.uint16, (21, 16), 32, (-3, -5)),
-    ((37, 72), np.uint16, (9, 24), 0, (36, 71)),
-    ((20, 36), np.float32, (11, 32), 128, (-1, 3)),
-    ((20, 6), np.float64, (11, 4), 32, (10, -2)),
-    ((200,), np.uint16, (64,), 128, (150,)),
-    ((3, 19, 40), np.uint16, (2, 7, 32), 64, (-1, 14, 8)),
-    ((2, 17, 3, 64), np.uint16, (1, 16, 1, 64), 128, (1, 6, 2, 0)),
-    ((2, 3, 5, 7, 16), np.uint16, (2, 2, 3, 2, 16), 32, (1, -1, 3, 6, -8)),
+BOX_CASES = (  # shape, dtype, box, swizzle, corner of the load, and of the store
+    ((37, 72), np.uint16, (21, 64), 128, (5, 8), (5, 8)),
+    ((37, 72), np.uint16, (21, 32), 64, (30, 56), (31, 64)),
+    ((37, 72), np.uint16, (21, 16), 32, (-3, -8), (0, 56)),
+    ((37, 72), np.uint16, (9, 24), 0, (36, 64), (33, 56)),
+    ((20, 36), np.float32, (11, 32), 128, (-1, 4), (12, 8)),
+    ((20, 6), np.float64, (11, 4), 32, (10, -2), (13, 2)),
+    ((200,), np.uint16, (64,), 128, (152,), (144,)),
+    ((3, 19, 40), np.uint16, (2, 7, 32), 64, (-1, 14, 8), (1, 13, 16)),
+    ((2, 17, 3, 64), np.uint16, (1, 16, 1, 64), 128, (1, 6, 2, 0), (0, 5, 1, 8)),
+    ((2, 3, 5, 7, 16), np.uint16, (2, 2, 3, 2, 16), 32, (1, -1, 3, 6, -8), (0, 1, 3, 5, 0)),
+)
+# What an H200 stops at with an illegal instruction, the simulator in a sentence: a box that does
+# not begin at 16 bytes of the innermost dimension, and a store that begins before the array.
+REFUSED_BOXES = (
+    ((37, 72), np.uint16, (8, 64), 128, (5, 7), (5, 8)),
+    ((37, 72), np.uint16, (8, 64), 128, (5, 8), (5, 4)),
+    ((20, 36), np.float32, (11, 32), 128, (2, 3), (2, 4)),
+    ((200,), np.uint16, (64,), 128, (150,), (144,)),
+    ((37, 72), np.uint16, (8, 64), 128, (5, 8), (-1, 8)),
+    ((37, 72), np.uint16, (8, 64), 128, (5, 8), (5, -8)),
 )
 
 
@@ -143,13 +153,14 @@ def _product(product: Product, wild: bool) -> HopperCase:
     return HopperCase(name, product.code, "product", 128, image.size, args, (6,))
 
 
-def _box(number: int) -> HopperCase:
-    shape, dtype, box, swizzle, corner = BOX_CASES[number]
+def _box(number: int, listed: tuple = BOX_CASES) -> HopperCase:
+    shape, dtype, box, swizzle, *corners = listed[number]
     array = (np.arange(1, np.prod(shape) + 1) % 251).astype(dtype).reshape(shape)
     nbytes = int(np.prod(box)) * array.dtype.itemsize
     args = (array, np.zeros_like(array), np.full(nbytes, 99, np.uint8),
-            np.array(corner[::-1], np.int32), np.int32(nbytes))  # fmt: skip
-    name = f"box{len(shape)}_{number}_swizzle{swizzle}"
+            np.array([c[::-1] for c in corners], np.int32), np.int32(nbytes))  # fmt: skip
+    kind = f"_swizzle{swizzle}" if listed is BOX_CASES else "_refused"
+    name = f"box{len(shape)}_{number}{kind}"
     maps = ((0, box, swizzle), (1, box, swizzle))
     # The tile begins at a multiple of 1,024 bytes, and the barrier lies before it.
     shared = nbytes + 1024
@@ -162,6 +173,7 @@ def hopper_cases() -> tuple[HopperCase, ...]:
     found = [_product(product, False) for product in (*PRODUCTS, *SHIFTED)]
     found += [_product(p, True) for p in PRODUCTS if p.n == 24 and p.swizzle == 128]
     found += [_box(number) for number in range(len(BOX_CASES))]
+    found += [_box(number, REFUSED_BOXES) for number in range(len(REFUSED_BOXES))]
     found += [
         HopperCase(
             f"waits_{name}", WAITS, f"waits_{name}", 128, 0, (np.zeros(128, np.int32),), (0,)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -94,23 +95,22 @@ def context_is_gone() -> bool:
     return False
 
 
-def faulty() -> list[str]:
-    """The names of the cases that fail in a process of their own: a fault ends all that follow."""
+def faulty() -> dict[str, str]:
+    """What stops a case in a process of its own, by name: a fault ends all that follow."""
 
-    def ends_well(case: HopperCase) -> bool:
+    def what_stops(case: HopperCase) -> str:
         done = subprocess.run(
             [sys.executable, __file__, "--launch", case.name], capture_output=True
         )
+        said = done.stderr.decode()
         if done.returncode:
-            say(f"{case.name}: {done.stderr.decode()[-300:]}")
-        return not done.returncode
+            say(f"{case.name}: {said[-300:]}")
+        named = re.findall(r"CUDA_ERROR_\w+", said)
+        return (named[0] if named else said[-300:] or "no word") if done.returncode else ""
 
     with ThreadPoolExecutor(8) as pool:
-        return [
-            case.name
-            for case, well in zip(hopper_cases(), pool.map(ends_well, hopper_cases()), strict=True)
-            if not well
-        ]
+        stops = zip(hopper_cases(), pool.map(what_stops, hopper_cases()), strict=True)
+        return {case.name: why for case, why in stops if why}
 
 
 def record(out: Path) -> None:
@@ -120,8 +120,11 @@ def record(out: Path) -> None:
     whole = {"device": gpu.describe(), "metrics": METRICS | EXTRA_METRICS, "cases": notes}
     say(str(whole["device"]))
     kernels: dict = {}
-    for case in (one for one in hopper_cases() if one.name not in skipped):
+    for case in hopper_cases():
         notes[case.name] = {"digest": case.digest()}
+        if case.name in skipped:
+            notes[case.name]["stopped"] = skipped[case.name]
+            continue
         try:
             notes[case.name]["results"] = [packed(array) for array in launch(case, kernels)]
         except Exception as error:  # what has been recorded before is kept

@@ -55,6 +55,13 @@ def test_counters_are_an_h200s(case, note):
     assert {n: report.counters[n] for n in METRICS} == {n: wanted[n] for n in METRICS}
 
 
+@pytest.mark.parametrize(("case", "note"), cases_with("stopped"))
+def test_what_stops_an_h200_is_refused(case, note):
+    assert note["digest"] == case.digest() and "ILLEGAL_INSTRUCTION" in note["stopped"]
+    with pytest.raises(simulator.SimulatorError, match="where a GPU meets an illegal instruction"):
+        run(case)
+
+
 def test_what_is_recorded_comes_back():
     (case,) = (c for c in hopper_cases() if c.name == "box5_9_swizzle32")
     found, _ = run(case)

@@ -2,7 +2,8 @@
 
 PTX ISA 9.0, "Data Movement and Conversion Instructions: Tensor copy", and "Tensors". One thread
 copies a box of an array that a tensor map tells of. Elements outside of the array come as zeros,
-and are not written. As with bulk copies the bytes are there at once.
+and are not written. As with bulk copies the bytes are there at once. What an H200 refuses is
+refused here: it was recorded, as `tests/recorded/hopper_cases.py` tells.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...isa.tensor.matrix_descriptors import CHUNK, swizzled
-from ...isa.tensor.tensor_maps import ALIGNMENT, BYTES, TARGET_UNIT, TensorMap, decode
+from ...isa.tensor.tensor_maps import ALIGNMENT, BYTES, TARGET_UNIT, UNIT, TensorMap, decode
 from ...ptx.syntax import Instruction, Mem, Vec, items_of
 from ..elements import active_mask, guard_getter
 from ..faults import everyone, fault, where_is
@@ -123,6 +124,7 @@ def _find(S, i: Instruction, at: int, corner, shared: int, number: int, stores: 
             S, i.line, "argument", f"{who} copies a box with {len(corner)} coordinates, and the "
             f"tensor map is of an array of {len(map_.sizes)} dimensions.",
         )  # fmt: skip
+    _check_corner(S, i, map_, corner, who, stores)
     extent = map_.itemsize * map_.sizes[0]
     extent += sum((n - 1) * s for n, s in zip(map_.sizes[1:], map_.strides, strict=True))
     region = S.space.find(map_.address, map_.address + extent)
@@ -149,6 +151,28 @@ def _find(S, i: Instruction, at: int, corner, shared: int, number: int, stores: 
     return TensorBox(
         map_, region, *_tile(map_, region, corner), places + blocks * (S.shared.pitch // CHUNK)
     )
+
+
+def _check_corner(S, i: Instruction, map_: TensorMap, corner, who: str, stores: bool) -> None:
+    """Check where a box begins.
+
+    Raises:
+        SimulatorError: an H200 stops there with an illegal instruction.
+    """
+    begins = f"{who} {'stores' if stores else 'loads'} a box that begins at "
+    if corner[0] * map_.itemsize % UNIT:
+        raise fault(
+            S, i.line, "misaligned", f"{begins}element {corner[0]} of the innermost dimension, "
+            f"byte {corner[0] * map_.itemsize}, where a GPU meets an illegal instruction: the "
+            f"first coordinate has to be a multiple of {UNIT} bytes, here of "
+            f"{UNIT // map_.itemsize} elements.",
+        )  # fmt: skip
+    if stores and min(corner) < 0:
+        told = ", ".join(map(str, corner))
+        raise fault(
+            S, i.line, "out_of_bounds", f"{begins}the coordinates {told}, where a GPU meets an "
+            "illegal instruction: only a load may begin before the array, a store may not.",
+        )  # fmt: skip
 
 
 def _map_at(S, i: Instruction, at: int, who: str) -> TensorMap:
