@@ -20,13 +20,13 @@
 #define HEAD_DIM 128  // [64, 128] d, the elements in a row
 #endif
 #ifndef B_R
-#define B_R 128  // [16, 32, 64, 128] rows of Q that a block works on
+#define B_R 128  // [32, 64, 128] rows of Q that a block works on
 #endif
 #ifndef B_C
 #define B_C 64  // [32, 64, 128] rows in a tile of K or V
 #endif
 #ifndef WARPS
-#define WARPS 4  // [1, 2, 4, 8] warps in a block
+#define WARPS 4  // [2, 4, 8] warps in a block
 #endif
 #ifndef SLACK
 #define SLACK 0  // [-1, 0, 8] how far a maximum may grow without a rescale; -1: always rescale

@@ -24,7 +24,7 @@ from .subject import Settings, Subject, subject_of
 
 def names() -> list[str]:
     """The rungs that have a bench."""
-    return [one.name for kind in ("fp32", "flash") for one in ladder(kind)]
+    return [one.name for kind in ("fp32", "flash", "hopper") for one in ladder(kind)]
 
 
 def reached(subject: Subject) -> Iterator[Settings]:

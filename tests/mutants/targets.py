@@ -289,7 +289,7 @@ def phases(*strides: int) -> Trials:
 
 _FLASH_SIZES = (
     ({"HEAD_DIM": 64, "B_R": 32, "B_C": 32, "WARPS": 2}, (2, 2, 45), "bhnd", "half", False),
-    ({"HEAD_DIM": 128, "B_R": 32, "B_C": 32, "WARPS": 1}, (2, 3, 39), "bnhd", "nv_bfloat16", False),
+    ({"HEAD_DIM": 128, "B_R": 32, "B_C": 32, "WARPS": 2}, (2, 3, 39), "bnhd", "nv_bfloat16", False),
     ({"HEAD_DIM": 64, "B_R": 64, "B_C": 32, "WARPS": 2}, (1, 1, 77), "bhnd", "half", True),
     ({"HEAD_DIM": 128, "B_R": 64, "B_C": 64, "WARPS": 4}, (1, 2, 64), "bnhd", "half", False),
     (

@@ -28,6 +28,7 @@ _35 = np.array(35, I64)
 # below half a unit in the last place of the other one (in an fma, of the exact product).
 _SAFE_SUM = 2.0**-100
 _SAFE_FMA = 2.0**-60
+_FEW = 4096  # elements; with fewer, what counts is how often NumPy is called
 
 
 def flush(a: np.ndarray) -> np.ndarray:
@@ -127,7 +128,7 @@ def _wide_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _has_tie(total: np.ndarray) -> bool:
     """Whether any float64 lies half-way between two (normal) float32, by its last 29 bits."""
-    if total.size < 4096:  # the fewest calls
+    if total.size < _FEW:  # the fewest calls
         top = np.left_shift(total.view(I64), _35)
         return top.item(top.argmin()) == -(2**63)
     low = total.view(U64).astype(U32)  # the fewest bytes
@@ -144,7 +145,14 @@ def _exact_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def _repair(
     result: np.ndarray, where: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray
 ) -> None:
-    """Recompute the elements of an fma at `where`, with no double rounding."""
+    """Recompute the elements of an fma at `where`, with no double rounding.
+
+    Where the sum in float64 was exact, which is usual where it lies half-way, there was none.
+    """
+    if result.size < _FEW:
+        _, lost = two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))
+        if not np.count_nonzero(np.logical_and(where, lost)):
+            return
     shape = result.shape
     exact = _exact_fma(*[np.broadcast_to(x, shape)[where] for x in (a, b, c)])
     result[where] = exact.astype(F32)
