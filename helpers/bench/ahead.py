@@ -5,6 +5,7 @@
 `make lab` starts it beside JupyterLab. What it makes is kept where the next session looks for it
 (`compile.kept_nvrtc`), and what is there already is not made again. So the first change of a bench
 does not wait for the compiler, on a new machine neither, once this has run for about a minute.
+On a GPU the kernels themselves are compiled first, for which CuPy keeps what it makes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
+from ..gpu import device
 from ..kernels.source import CannotRun, KernelError
 from ..problem.ladder import ladder
 from ..simulator.compile.compiler import compile_ptx
@@ -53,13 +55,27 @@ def compile_ahead(wanted: Iterable[str]) -> None:
                     compile_ptx(launch.kernel.code, launch.kernel.options)
 
 
+def compile_for_gpu(wanted: Iterable[str]) -> None:
+    """Compile with CuPy what a bench of each rung begins with, the newest first.
+
+    Args:
+        wanted: the rungs' names.
+    """
+    for name in reversed(list(wanted)):
+        subject = subject_of(name)
+        with contextlib.suppress(Exception):  # said where it is launched
+            for launch in subject.problem(next(reached(subject))).launches:
+                launch.kernel.compile()
+
+
 def main(wanted: list[str]) -> None:
     """Compile for some rungs, or all, out of the way of everything else."""
-    if kept_folder() is None:
-        return  # nothing is to be kept
     if hasattr(os, "nice"):
         os.nice(10)
-    compile_ahead(wanted or names())
+    if device.is_gpu:
+        compile_for_gpu(wanted or names())
+    if kept_folder() is not None:  # else nothing is to be kept
+        compile_ahead(wanted or names())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 from helpers.bench import ahead
 from helpers.bench.session import Session
 from helpers.bench.subject import Control, Subject, subject_of
+from helpers.kernels.kernel import Kernel
 from helpers.kernels.source import CannotRun
 from helpers.simulator.compile import compiler
 from helpers.simulator.compile.kept_nvrtc import VARIABLE
@@ -47,6 +48,22 @@ def test_where_nothing_is_kept_nothing_is_compiled(asked, monkeypatch):
     monkeypatch.setenv(VARIABLE, "off")
     ahead.main(["reduction"])
     assert not asked
+
+
+def test_on_a_gpu_the_kernels_come_first(monkeypatch):
+    done = []
+
+    def compiled(kernel):
+        done.append(kernel.file.name)
+        if "08" in kernel.file.name:
+            raise RuntimeError("no such GPU")
+
+    monkeypatch.setattr(ahead.device, "is_gpu", True)
+    monkeypatch.setattr(Kernel, "compile", compiled)
+    monkeypatch.setattr(ahead, "compile_ahead", done.extend)
+    monkeypatch.setenv(VARIABLE, "off")
+    ahead.main(["flash_baseline", "flash_swizzled"])
+    assert done == ["09_flash_swizzled.cu", "08_flash_baseline.cu"]
 
 
 def test_every_choice_is_reached_and_what_cannot_run_is_passed_over(monkeypatch):
