@@ -81,8 +81,7 @@ def test_all_sizes_beside_pytorch():
     )
     names = [name.removeprefix("flash_") for name in RUNGS]
     assert [row[0] for row in full.rows] == [*names, "FlashAttention-2", "cuDNN"]
-    # chapter 09's kernel knew no mask when these were recorded
-    assert [row[0] for row in causal.rows] == [*names[1:], "FlashAttention-2", "cuDNN"]
+    assert [row[0] for row in causal.rows] == [*names, "FlashAttention-2", "cuDNN"]
     assert "keys up to its own" in causal.note and "about 20 ms" in causal.note
     assert "about 4 ms" in cold.note and "20 ms" not in cold.note
     (best,) = (row for row in cold.rows if row[0] == "rescale")
