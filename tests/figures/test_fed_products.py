@@ -9,19 +9,18 @@ from helpers.figures.warps.fed_products import fed, feeding
 from helpers.problem.flash_inputs import make_inputs
 from helpers.problem.ladder import rung
 
-SMALL = {"B_R": 32, "B_C": 32}
 
-
-def run(name: str, **values):
-    one = rung(name).with_parameters(**SMALL, **values)
+def run(name: str, rows: int):
+    """The kernel and the report of blocks of two warps, which share so many rows."""
+    one = rung(name).with_parameters(B_R=rows, B_C=32, WARPS=2)
     _, (report,) = one.simulate(*make_inputs(1, 1, 70, 64))
     return one.kernel("half", 64), report
 
 
-@pytest.mark.parametrize("name, warps", [("flash_double_buffer", 2), ("flash_wide_warps", 1)])
-def test_a_load_feeds_two_products_for_each_tile_of_sixteen_rows(name, warps):
-    kernel, report = run(name, WARPS=warps)
-    tiles = 32 // warps // 16  # of 16 rows, of a warp
+@pytest.mark.parametrize("name, rows", [("flash_double_buffer", 32), ("flash_wide_warps", 64)])
+def test_a_load_feeds_two_products_for_each_tile_of_sixteen_rows(name, rows):
+    kernel, report = run(name, rows)
+    tiles = rows // 2 // 16  # of 16 rows, of a warp
     found = fed(kernel, report, "ldmatrix_x4(r_K")
     assert found.rows == (2,) * tiles and found.products == 2 * tiles
     assert found.loads == 3 * (64 // 16) * (32 // 16)  # three tiles of keys
@@ -31,7 +30,7 @@ def test_a_load_feeds_two_products_for_each_tile_of_sixteen_rows(name, warps):
 
 
 def test_the_picture_tells_both_and_loads_that_feed_nothing_are_refused():
-    runs = {name: run(name, WARPS=w) for name, w in (("flash_eager", 2), ("flash_rescale", 1))}
+    runs = {name: run(name, rows) for name, rows in (("flash_eager", 32), ("flash_rescale", 64))}
     canvas = feeding(runs)
     assert "flash_eager: 24 loads, 2 products each" in canvas.label
     assert canvas.svg().count(">mma ") == 2 + 4
