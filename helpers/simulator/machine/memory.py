@@ -178,7 +178,7 @@ class AddressSpace:
         start, root = low // SLOT * SLOT, region.root
         if not start <= low < high <= region.start + region.nbytes:
             return None
-        flat = root.reshape(-1, order="A").view(np.uint8)[: region.start + region.nbytes - start]
+        flat = root.ravel(order="K").view(np.uint8)[: region.start + region.nbytes - start]
         return self._add(region.name, start, flat, root, "slice")
 
     def _behind_pointer(self, low: int, high: int) -> Region | None:
@@ -187,7 +187,7 @@ class AddressSpace:
         if root is None:
             return None
         start = low // SLOT * SLOT
-        flat = root.reshape(-1, order="A").view(np.uint8)  # an owner of memory has no gaps
+        flat = root.ravel(order="K").view(np.uint8)  # no gaps, axes in any order: no copy
         name = f"array({', '.join(map(str, root.shape))})"
         return self._add(name, start, flat, root) if high <= start + root.nbytes else None
 

@@ -106,6 +106,16 @@ def test_a_view_in_another_order():
     np.testing.assert_array_equal(unswizzled(rows, 128), wanted)
 
 
+def test_an_array_that_owns_memory_in_another_order():
+    array = np.arange(2 * 17 * 3 * 64, dtype=np.uint16).reshape(2, 17, 3, 64)
+    array = np.array(array.transpose(0, 2, 1, 3))  # NumPy keeps the order in memory
+    assert array.base is None and not array.flags.c_contiguous
+    rows, out = copied(array, (1, 1, 16, 64), 128, (1, 2, 0, 0))
+    np.testing.assert_array_equal(unswizzled(rows, 128), array[1, 2, :16])
+    np.testing.assert_array_equal(out[1, 2, :16], array[1, 2, :16])
+    assert np.count_nonzero(out) == 16 * 64
+
+
 def test_a_slice_of_a_larger_array():
     whole = np.arange(40 * 96, dtype=np.uint16).reshape(40, 96)
     rows, _ = copied(whole[8:24, 16:80], (16, 64), 128, (4, 0))
