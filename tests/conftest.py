@@ -34,9 +34,9 @@ LONG = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers more than processors: a third of the time they wait for browsers and kernels."""
+    """One worker more than processors: a quarter of the time they wait for browsers and kernels."""
     mine = getattr(os, "sched_getaffinity", None)
-    return 2 + (len(mine(0)) if mine else os.cpu_count() or 1)
+    return 1 + (len(mine(0)) if mine else os.cpu_count() or 1)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
