@@ -16,6 +16,7 @@ import numpy as np
 
 from ..problem.flash_inputs import flops
 from ..problem.ladder import ladder
+from ..show.colours import read_on
 from .charts import Markup, chart, hue
 from .flash_times import LARGE, REFERENCE, RIVALS
 from .profile import stalls
@@ -128,7 +129,7 @@ def waiting_chart(*rungs: str) -> Markup:
                 if length >= 190:
                     axes.annotate(
                         f"{length:.0f}", (start[name] + length / 2, place), ha="center",
-                        va="center", color="white", fontsize=13,
+                        va="center", color=read_on(colour), fontsize=13,
                     )  # fmt: skip
                 start[name] += length
         axes.invert_yaxis()

@@ -115,7 +115,7 @@ def _names(axes, points: Sequence[RungPoint], styles, span) -> None:
     """The points' names on the right of the last panel, with lines that lead to them."""
     low, top = span
     axes.annotate(
-        "least time, of measured", (1.04, 1), (0, 6), xycoords="axes fraction",
+        "least time, of measured", (1.04, 1), (0, 14), xycoords="axes fraction",
         textcoords="offset points", va="bottom", fontsize=13, annotation_clip=False,
     )  # fmt: skip
     last = [list(point.intensities.values())[-1] for point in points]

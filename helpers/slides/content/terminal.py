@@ -6,6 +6,8 @@ import re
 
 from nbconvert.filters.ansi import ansi2html
 
+from ...show.colours import luminance
+
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Movements of the cursor, titles of windows, links.
 _OTHER = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]")
@@ -98,18 +100,10 @@ def _contrasting(rgb: tuple[int, ...], ground: float) -> tuple[int, ...]:
     end = 0 if ground > 0.5 else 255
     for step in range(21):
         mixed = tuple(round(part + (end - part) * step / 20) for part in rgb)
-        high, low = sorted((_luminance(mixed), ground), reverse=True)
+        high, low = sorted((luminance(mixed), ground), reverse=True)
         if (high + 0.05) / (low + 0.05) >= _CONTRAST:
             return mixed
     return (end,) * 3
-
-
-def _luminance(rgb: tuple[int, ...]) -> float:
-    """Relative luminance, as WCAG 2 defines it."""
-    linear = [
-        part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in rgb
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _hex(rgb: tuple[int, ...]) -> str:
