@@ -131,8 +131,8 @@ function takeAim() {
     return [box.left + along * box.width, box.top + box.height / 2];
   };
   window.changed = async () => {
-    for (let wait = 0; wait < 100 && state() === before; wait++) {
-      await new Promise((done) => setTimeout(done, 20)); // a tap is heard a little later
+    for (let wait = 0; wait < 400 && state() === before; wait++) {
+      await new Promise((done) => setTimeout(done, 20)); // a tap is heard a little later, on a busy machine by seconds
     }
     return state() !== before;
   };
