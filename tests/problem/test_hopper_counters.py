@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from recorded.meetings import MEETINGS, SHARED, STEPS, THREADS
 from recorded.sections import DATA, METRICS
 
+from helpers import simulator
 from helpers.problem.flash_hopper import HOPPER
 from helpers.problem.flash_inputs import make_inputs
 
@@ -59,3 +61,12 @@ def test_every_rung_is_recorded_on_both_grids():
     assert {name_of(case) for case in CASES} == {
         f"{rung.file[:3]}-{size}" for rung in HOPPER for size in ("256x128", "100x64")
     }
+
+
+@pytest.mark.parametrize("one", MEETINGS[1:3], ids=lambda one: one.name.replace(" ", "_"))
+def test_an_access_is_counted_as_if_alone(one):
+    report = simulator.launch(
+        one.code, one.entry, 1, THREADS, one.arguments(), options=one.options, shared_mem=SHARED
+    )
+    assert report.counters["shared_store_wavefronts"] == 4 * STEPS * one.rounds
+    assert report.counters["shared_store_bank_conflicts"] == 0
