@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from recorded.meetings import MEETINGS, SHARED, STEPS, THREADS
+from recorded.meetings.meeting_cases import MEETINGS, SHARED, STEPS, THREADS
 from recorded.sections import DATA, METRICS
 
 from helpers import simulator

@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from recorded import gpu  # noqa: E402
 from recorded.flash_cases import Variant  # noqa: E402
-from recorded.meetings import (  # noqa: E402
+from recorded.meetings.meeting_cases import (  # noqa: E402
     CHANGED,
     GRIDS,
     MEETINGS,

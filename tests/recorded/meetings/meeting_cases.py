@@ -20,8 +20,8 @@ from helpers.problem.flash_hopper import (
     HOPPER,
 )
 
-from .flash_cases import Variant
-from .hopper import COMMON, OPTIONS
+from ..flash_cases import Variant
+from ..hopper import COMMON, OPTIONS
 
 STEPS = 8  # accesses of a warp in a round
 THREADS, SHARED = 256, 24 * 1024

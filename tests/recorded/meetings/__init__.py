@@ -1,0 +1,1 @@
+"""Accesses to shared memory that meet others at the banks, and those that do not."""
