@@ -64,6 +64,9 @@ def test_everything_can_be_read_and_nothing_sticks_out(phone):
     assert phone.evaluate(SMALL, ", ".join(deck_checks.SMALLER)) == []
     assert phone.evaluate(WIDE) == []
     assert phone.evaluate("document.documentElement.scrollWidth") == UPRIGHT["width"]
+    # What is fixed is a bar across the page: no word stands beside it, half hidden.
+    bar = phone.locator(".tools-open").bounding_box()
+    assert (bar["x"], bar["width"], bar["y"] + bar["height"]) == (0, *UPRIGHT.values())
     # Lines of code stay whole.
     lines = phone.locator(".kl-row:not(.kl-headings) > .kl-c").evaluate_all(
         "(all) => all.filter((one) => one.offsetHeight > 1.9 * parseFloat("

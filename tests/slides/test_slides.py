@@ -123,6 +123,13 @@ def test_a_name_its_value_and_the_mark_behind_them_stay_on_one_line(tmp_path):
     assert kept == ["\xa0=\xa01,024", "\xa0=\xa064,", "."]
 
 
+def test_a_name_is_not_parted_from_its_number_and_an_image_is_told_in_words_alone(tmp_path):
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG data")
+    html = to_html("Above FA-2's 1-2, and `x-1`; ![FA-2 & more](dot.png)", Maths(), tmp_path)
+    assert re.findall(r'<span class="keep">(.*?)</span>', html) == ["FA-2's"]
+    assert "<code>x-1</code>" in html and 'alt="FA-2 &amp; more"' in html
+
+
 def test_prose_carries_its_images_and_leads_to_other_decks_only(tmp_path):
     (tmp_path / "dot.png").write_bytes(b"\x89PNG data")
     source = (

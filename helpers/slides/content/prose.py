@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
 
 from mistune import import_plugin
+from mistune.util import striptags
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from ...show.highlighting import highlight
@@ -17,6 +18,8 @@ from .maths import Maths, MathsError
 
 _OUTSIDE = re.compile(r"(?:https?|mailto):")
 _TOGETHER = re.compile(r"(?<=\d) (×) (?=\d)|(?:^|(?<=\w)) (=) (?=\d)")
+# Nor is a name broken before its number: FlashAttention-2.
+_NUMBERED = re.compile(r"[A-Za-z]\w*-\d[\w.]*\b(?:(?:'|\u2019|&#x27;|&#39;)s\b)?")
 # A line may be broken beside a drawing, even before a comma or a space that holds together.
 _FORMULA_AND_MARK = re.compile(
     r'\(?<svg class="maths"(?:(?!</svg>).)*</svg>(?:\u00a0=\u00a0\d[\d,.]*|[,.;:!?)\u2019]+)+', re.S
@@ -42,9 +45,10 @@ class Renderer(IPythonRenderer):
 
     def text(self, text: str) -> str:
         """With the two factors of a product, and a name and its value, in one line."""
-        return _TOGETHER.sub(
+        joined = _TOGETHER.sub(
             lambda found: f"\u00a0{found[1] or found[2]}\u00a0", super().text(text)
         )
+        return _NUMBERED.sub(r'<span class="keep">\g<0></span>', joined)
 
     def heading(self, text: str, level: int, **attrs) -> str:
         return f"<h{level}>{text}</h{level}>\n"
@@ -79,7 +83,7 @@ class Renderer(IPythonRenderer):
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         says = f' title="{escape(title)}"' if title else ""
-        return f'<img alt="{escape(text)}" src="{escape(url)}"{says}>'
+        return f'<img alt="{escape(unescape(striptags(text)))}" src="{escape(url)}"{says}>'
 
     def block_html(self, html: str) -> str:
         return html

@@ -161,8 +161,8 @@ function fitCode(body) {
   return set;
 }
 
-function fitListing(listing) {
-  const size = parseFloat(getComputedStyle(listing).fontSize);
+// The pixels that each line of a listing has, and the largest size of text at which none breaks.
+function roomOf(listing) {
   const rows = rowsOf(listing);
   const table = listing.clientWidth;
   const gutter = Math.max(...rows.map((row) => row.firstElementChild.textContent.length)) * ADVANCE;
@@ -174,6 +174,12 @@ function fitListing(listing) {
   };
   const needed = rows.map((row) => [codeOf(row).trimEnd().length, table - 45 - free(row)]);
   const largest = Math.min(...needed.map(([length, wide]) => wide / ADVANCE / (length + gutter / ADVANCE + 0.5)));
+  return { rows, gutter, needed, largest };
+}
+
+function fitListing(listing) {
+  const size = parseFloat(getComputedStyle(listing).fontSize);
+  const { rows, gutter, needed, largest } = roomOf(listing);
   const fits = Math.floor(10 * Math.max(CODE.least, Math.min(size, largest))) / 10;
   return [() => {
     listing.style.fontSize = `${fits}px`;
@@ -210,6 +216,16 @@ function busiestOf(rows) {
   return rows.find((row) => row.matches(".kl-marked")) ?? rows.reduce((best, row) => (most(row) > most(best) ? row : best));
 }
 
+// Where lines of code need the room, a column is as wide as its numbers: long words of its heading are parted.
+function partHeadings(source) {
+  for (const head of source.querySelectorAll(".kl-headings > .kl-v")) {
+    for (const part of head.childNodes) {
+      const text = part.firstChild ?? part;
+      text.textContent = text.textContent.replace(/wavefront|instruct|conflict/g, (word) => `${word.slice(0, -5)}\u00ad${word.slice(-5)}`);
+    }
+  }
+}
+
 // That line is in sight when a bench comes up or is turned,
 // among whole lines.
 function showBusiest(bench) {
@@ -217,20 +233,16 @@ function showBusiest(bench) {
   const listings = [...(source?.querySelectorAll(".kernel-listing") ?? [])];
   if (!listings.length || !source.offsetHeight || listings[0].dataset.shown || document.body.matches(".laying-out")) return;
   listings[0].dataset.shown = "";
-  // A column is as wide as its numbers: long words of its heading may be parted.
-  for (const head of source.querySelectorAll(".kl-headings > .kl-v")) {
-    for (const part of head.childNodes) {
-      const text = part.firstChild ?? part;
-      text.textContent = text.textContent.replace(/wavefront|instruct|conflict/g, (word) => `${word.slice(0, -5)}\u00ad${word.slice(-5)}`);
-    }
-  }
+  if (listings.some((one) => roomOf(one).largest < parseFloat(getComputedStyle(one).fontSize))) partHeadings(source);
   for (const set of listings.flatMap(fitListing)) set();
   source.style.maxHeight = "";
   source.scrollTop = 0;
   const rows = listings.flatMap(rowsOf);
   const line = busiestOf(rows);
   const outer = source.getBoundingClientRect();
-  const scale = outer.height / source.offsetHeight;
+  // Of the sheet, which is whole pixels wide: a source is thousands of pixels long, and all of them count.
+  const sheet = source.closest(".sheet");
+  const scale = sheet.getBoundingClientRect().width / sheet.offsetWidth;
   const places = rows.map((row) => row.getBoundingClientRect()).map(
     (box) => ({ top: (box.top - outer.top) / scale, bottom: (box.bottom - outer.top) / scale }));
   // The headings of the line's listing stay in sight.
