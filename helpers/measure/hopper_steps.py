@@ -86,7 +86,8 @@ def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
     for reason in reasons:
         waits = [one.get(reason, 0.0) for one in spent]
         rows.append(row(f"waits, in cycles: {reason.replace('_', ' ')}", waits, "{:.0f}"))
-    note = "Nsight Compute, one launch. Instructions, waits: a warp's, for 16 rows and 64 keys."
+    note = "Nsight Compute, one launch. Instructions, waits: a warp's, for 16 rows and 64 keys"
+    note += ", or as many scores that rows see." if any(one.causal for one in profiles) else "."
     return Table((f"{_hopper().device}, recorded", *map(short, rungs)), rows, note)
 
 

@@ -50,15 +50,16 @@ def cycles_of_a_piece(profile: RecordedProfile) -> dict[str, float]:
 
 
 def instructions_of_a_piece(profile: RecordedProfile) -> float:
-    """Instructions that a warp executes for 16 rows and 64 keys."""
+    """Instructions of a warp for 16 rows and 64 keys; with a mask, for as many scores seen."""
     b, h, n, _ = profile.shape
+    seen = n * (n + 1) / 2 if profile.causal else n**2
     metrics = profile.metrics
     if _SUM in metrics:
         executed = metrics[_SUM]
     else:
         a_cycle, cycles = (metrics[name] for name in INSTRUCTIONS)
         executed = a_cycle * cycles
-    return executed / (b * h * (n / _ROWS) * (n / _KEYS))
+    return executed / (b * h * seen / (_ROWS * _KEYS))
 
 
 def step_table(*rungs: str, reasons: int | Sequence[str] = 3) -> Table:

@@ -183,6 +183,23 @@ def test_with_a_mask_and_narrow_heads():
     assert "**12 %** more scores than rows see" in TEXT and "would compute 3 % more" in TEXT
 
 
+def test_what_moved_with_a_mask():
+    names = ("producer", "ahead", "ping_pong", "rare_rescale, slack 8")
+    masked = [counted(f"{name}, causal") for name in names]
+    assert "fall from 574 cycles to 103" in TEXT
+    assert [round(one["barrier"]) for one in masked[:2]] == [574, 103]
+    assert "grow from 15 to 181" in TEXT and "**Turns** bring these down to 13" in TEXT
+    assert [round(one["gmma"]) for one in masked[:3]] == [15, 181, 13]
+    assert "**The slack** saves 24 instructions" in TEXT
+    assert [round(one["issued"]) for one in masked[2:]] == [317, 293]
+    assert "317 instructions where 293 were without a mask" in TEXT
+    assert round(counted("ping_pong")["issued"]) == 293
+    assert "busy for 62, 60, 73 and 74 %" in TEXT
+    assert [round(one["busy"]) for one in masked] == [62, 60, 73, 74]
+    times = [CAUSAL[name][LARGE] for name in names]
+    assert times[1] < times[0] < times[2] < times[3]  # in the order of the busy tensor cores
+
+
 @pytest.mark.parametrize("rows", [128, 192])
 def test_scores_that_are_computed_with_a_mask(rows):
     """What the chapter counts, against the operations of a run: four for a score and each of d."""

@@ -65,6 +65,22 @@ def test_what_a_step_moved():
         moved("flash_nothing")
 
 
+def test_with_a_mask_a_piece_is_as_many_scores_that_rows_see():
+    table = moved("flash_ahead, causal", "flash_ping_pong, causal", reasons=["gmma"])
+    assert "scores that rows see" in table.note
+    rows = {name: values for name, *values in table.rows}
+    profiles = json.loads(WHOLE_HOPPER.read_text("utf-8"))["profile"]
+    pieces = 64 * sum(range(1, 4097)) / (16 * 64)
+    for column, name in enumerate(("11d ahead, causal", "11e ping_pong, causal")):
+        whole = profiles[name]
+        cycles = whole["sm__cycles_active.avg"]
+        executed = whole["sm__inst_executed.sum.per_cycle_active"] * cycles / pieces
+        assert float(rows["instructions"][column]) == pytest.approx(executed, rel=0.02)
+        waits = whole["smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"] * executed
+        found = float(rows["waits, in cycles: gmma"][column])
+        assert found == pytest.approx(waits, rel=0.02, abs=0.5)
+
+
 def test_all_sizes_with_shares():
     full, causal = sizes(*RUNGS), sizes(*RUNGS, causal=True, cold=False)
     assert [row[0] for row in full.rows] == [*SHOWN, "FlashAttention-2", "cuDNN"]

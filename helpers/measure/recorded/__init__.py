@@ -71,6 +71,11 @@ class RecordedProfile:
     shape: Shape
     metrics: Mapping[str, float]
 
+    @property
+    def causal(self) -> bool:
+        """Whether a row sees only the keys up to its own: the kernel's name says so."""
+        return "causal" in self.kernel.split(", ")
+
 
 @dataclass(frozen=True)
 class Recording:
