@@ -64,6 +64,12 @@ PROFILED = (
 )
 # Loads that bring nothing stand where the assembler wants them: how many, PTX does not tell.
 _PLACED_BY_PTXAS = "shared_load_instructions"
+# Accesses that meet others there cost a GPU more than each alone, and who meets whom is chance.
+_AT_BANKS = [name for name in NCU_METRICS if "wavefronts" in name or "conflicts" in name]
+_MEETING = (
+    "Accesses that meet others at the banks take more wavefronts on a GPU: not the same in each "
+    "launch. The simulator counts each access by itself."
+)
 _LEAST = 0.01  # of all stalls; reasons below it are left out of a table
 _FORBIDDEN = "ERR_NVGPUCTRPERM"
 
@@ -119,6 +125,8 @@ class Profile(Table):
             notes.append(f"Recorded: the utilisation and the stalls are those of a launch{of}.")
             if not counters:
                 notes.append("No counters were recorded of a launch of this size.")
+        if any(counters.get(name, 0) > counted.get(name, np.inf) for name in _AT_BANKS):
+            notes.append(_MEETING)
         if self.stalls:
             notes.append("Stalls: cycles that a warp waits for each instruction that it issues.")
         where = f"Nsight Compute, {gpu}{'' if self.live else ', recorded'}" if gpu else "GPU"

@@ -246,3 +246,8 @@ def test_what_the_bench_shows():
     assert causal["instructions"] / full["instructions"] == pytest.approx(0.95, abs=0.005)
     assert "waits at barriers grow by more than half" in TEXT
     assert 1.5 < small["barriers"] / full["barriers"] < 2
+    assert "takes up to a quarter more wavefronts for them" in TEXT
+    wide = [case for case in load(HOPPER).counters if case["shape"] == [1, 1, 256, 128]]
+    more = [case["counters"]["shared_store_wavefronts"] / 512 - 1 for case in wide]
+    assert full["shared_store_wavefronts"] == 512 and more[:2] == [0, 0]
+    assert all(0 < one for one in more[2:]) and max(more) == pytest.approx(0.25, abs=0.01)

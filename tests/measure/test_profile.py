@@ -23,8 +23,9 @@ from helpers.measure.profile import (
 )
 from helpers.measure.recorded import FLASH, FOLDER, load_flash
 from helpers.problem.flash import FLASH_BASELINE, FLASH_SWIZZLED
-from helpers.problem.flash_hopper import FLASH_TMA
+from helpers.problem.flash_hopper import FLASH_PING_PONG, FLASH_TMA
 from helpers.problem.flash_inputs import make_inputs
+from helpers.problem.flash_overlap import FLASH_RESCALE
 
 # Stands in for ncu: keeps its arguments, runs the program, and writes a page of one kernel.
 FAKE = """#!{python}
@@ -202,6 +203,18 @@ def test_recorded_counters_stand_beside_the_simulators(rung):
         if simulated:
             assert recorded == simulated, name
     assert result.headings[1].endswith(", recorded")
+
+
+@pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
+@pytest.mark.parametrize("rung", [FLASH_RESCALE, FLASH_PING_PONG], ids=lambda r: r.name)
+def test_wavefronts_of_accesses_that_meet_others(rung):
+    Q, K, V = make_inputs(1, 1, 256, 128)
+    result = profile(rung.launch_of(Q, K, V, np.zeros_like(Q)))
+    rows = {row[0]: row[1:] for row in result.rows}
+    recorded, simulated = rows["shared store wavefronts"]
+    assert simulated == "512"
+    assert ("meet others at the banks" in result.note) == (recorded != simulated)
+    assert (recorded == simulated) == (rung is FLASH_RESCALE)  # alone, each of its accesses
 
 
 @pytest.mark.skipif(device.is_gpu, reason="there is a GPU")
