@@ -55,6 +55,20 @@ MEASURE = """function measure() {
     const name = `${node.localName}.${node.className.baseVal ?? node.className}`;
     if (Math.max(across, down) > 1.5) found.over.push(`${name} by ${across} and ${down}`);
   }
+  // Lines that a bench shows are whole.
+  for (const source of body.querySelectorAll(".bench-source")) {
+    const { top, bottom } = source.getBoundingClientRect();
+    const heads = [...source.querySelectorAll(".kl-headings > .kl-c")]
+      .map((one) => one.getBoundingClientRect()).filter((one) => one.top < top + 2);
+    const under = Math.max(top, ...heads.map((one) => one.bottom).filter((y) => y < bottom));
+    for (const row of source.querySelectorAll(".kl-row:not(.kl-headings)")) {
+      const box = row.getBoundingClientRect();
+      const cut = (edge) => Math.min(edge - box.top, box.bottom - edge) / scale;
+      if (Math.max(cut(under), cut(bottom)) > 1.5) {
+        found.over.push(`line ${row.firstChild.textContent} of a bench, cut`);
+      }
+    }
+  }
   const walker = document.createTreeWalker(sheet, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode, holder = node.parentElement;

@@ -233,7 +233,8 @@ function showBusiest(bench) {
   const listings = [...(source?.querySelectorAll(".kernel-listing") ?? [])];
   if (!listings.length || !source.offsetHeight || listings[0].dataset.shown || document.body.matches(".laying-out")) return;
   listings[0].dataset.shown = "";
-  if (listings.some((one) => roomOf(one).largest < parseFloat(getComputedStyle(one).fontSize))) partHeadings(source);
+  const counted = listings.filter((one) => one.querySelector(".kl-headings > .kl-v"));
+  if (counted.some((one) => roomOf(one).largest < parseFloat(getComputedStyle(one).fontSize))) partHeadings(source);
   for (const set of listings.flatMap(fitListing)) set();
   source.style.maxHeight = "";
   source.scrollTop = 0;
