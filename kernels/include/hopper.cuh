@@ -4,7 +4,7 @@
 // of the PTX ISA manual. A warpgroup is four warps, threads 128 w to 128 w + 127 of a block.
 //
 // Architecture: sm_90a
-// These instructions belong to this one architecture: code with them runs on no other.
+// wgmma belongs to this one architecture, and code compiled for it runs on no other.
 
 #pragma once
 
