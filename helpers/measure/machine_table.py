@@ -46,13 +46,14 @@ def machine_table(
     """
     if lacks := lacking():
         return Table(["", *columns], [], lacks)
-    rows = []
+    rows, made_for = [], {}
     for name, kernel in kernels.items():
         code = kernel.machine_code(architecture) if isinstance(kernel, Kernel) else kernel
+        made_for[code.architecture] = None  # sm_90a for a kernel of Hopper alone
         rows.append((name, *(_value(code, kernel, column, line, loop) for column in columns)))
     headings = [column.removesuffix("*") for column in columns]
     counted = "; instructions of the longest loop" if loop else ""
-    return Table(["", *headings], rows, f"Machine code for {architecture}{counted}.")
+    return Table(["", *headings], rows, f"Machine code for {', '.join(made_for)}{counted}.")
 
 
 def longest_loop(code: MachineCode) -> tuple[MachineInstruction, ...]:

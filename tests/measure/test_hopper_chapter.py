@@ -73,9 +73,9 @@ def test_what_step_1_and_2_moved():
     assert "The product is 1.55, and 583 by 373 is 1.56" in TEXT
     factors = wgmma["busy"] / before["busy"] * 1.5 * wgmma["clock"] / before["clock"]
     assert factors == pytest.approx(1.55, abs=0.005) and round(583 / 373, 2) == 1.56
-    assert "every ninth instruction is gone, waits for loads have halved" in TEXT
+    assert "every ninth instruction is gone, waits for loads have more than halved" in TEXT
     assert 1 / 10 < 1 - tma["issued"] / wgmma["issued"] < 1 / 8
-    assert tma["long_scoreboard"] / wgmma["long_scoreboard"] == pytest.approx(0.5, abs=0.06)
+    assert 0.4 < tma["long_scoreboard"] / wgmma["long_scoreboard"] < 0.5
     assert "359 where 402 were" in TEXT
     assert [round(one["issued"]) for one in (tma, wgmma)] == [359, 402]
 
@@ -112,9 +112,9 @@ def test_scores_ahead_and_turns():
     assert [round(counted(name)["busy"]) for name in ("ahead", "ping_pong")] == [77, 77]
     assert rate("ping_pong") / rate("ahead") == pytest.approx(1, abs=0.01)
     assert counted("ping_pong")["busy"] == pytest.approx(counted("ahead")["busy"], abs=0.5)
-    assert "11d is even slower than 11c" in TEXT
+    assert "at $d$ = 128, 11d is even slower than 11b" in TEXT
     wide = [shape for shape in CAUSAL["ahead"] if shape[3] == 128]
-    assert all(CAUSAL["ahead"][s] < CAUSAL["producer"][s] for s in wide)
+    assert all(CAUSAL["ahead"][s] < CAUSAL["tma"][s] for s in wide)
     gains = [CAUSAL["ping_pong"][s] / CAUSAL["ahead"][s] for s in wide]
     assert "busy for **60 %** of the time in 11d, and for **73 %** with turns" in TEXT
     masked = [counted(f"{name}, causal") for name in ("ahead", "ping_pong")]
@@ -215,7 +215,7 @@ def test_scores_that_are_computed_with_a_mask(rows):
 
 def test_where_it_ends():
     best = "rare_rescale, slack 8"
-    assert "From chapter 10's 341 to 665 TFLOPS, sustained, and twice" in TEXT
+    assert "From 341 TFLOPS, of chapter 10's last kernel in the same rounds, to 665" in TEXT
     assert (round(rate("rescale", WARM)), round(rate(best, WARM))) == (341, 665)
     assert 2 < rate(best, WARM) / rate("FlashAttention-2", WARM) < 2.1
     assert "by 2 to 5 % with scores ahead, and by 5 to 7 % with a slack" in TEXT

@@ -45,3 +45,9 @@ def test_a_loop_is_counted_without_what_stands_around_it():
         assert everywhere[t][2] == 1 and instructions < everywhere[t][3]
         head = k.lines("for (int i")[0]  # the loop's own lines alone
         assert all(one.line is None or one.line >= head for one in longest_loop(k.machine_code()))
+
+
+def test_the_architecture_is_that_of_the_code():
+    """A kernel of Hopper alone is made for sm_90a, whatever was asked for."""
+    both = {"a": KERNELS[16], "b": load_kernel("11_toy_box.cu", "show_boxes")}
+    assert machine_table(both, ["registers"]).note == "Machine code for sm_90, sm_90a."
