@@ -5,19 +5,26 @@
 `make lab` starts it beside JupyterLab. What it makes is kept where the next session looks for it
 (`compile.kept_nvrtc`), and what is there already is not made again. So the first change of a bench
 does not wait for the compiler, on a new machine neither, once this has run for about a minute.
-On a GPU the kernels themselves are compiled first, for which CuPy keeps what it makes.
+On a GPU the kernels themselves are compiled first, for which CuPy keeps what it makes. Machine code
+that chapters show comes next.
+
+    python -m helpers.bench.ahead --listed '[["flash_rescale", {"SLACK": 8}], ...]'
+
+is what a chapter starts on a GPU: these kernels alone, in the order in which its cells want them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..gpu import device
-from ..kernels.source import CannotRun, KernelError
-from ..problem.ladder import ladder
+from ..kernels.kernel import Kernel
+from ..kernels.source import CannotRun, KernelError, Value
+from ..problem.ladder import ladder, rung
 from ..simulator.compile.compiler import compile_ptx
 from ..simulator.compile.kept_nvrtc import kept_folder
 from ..simulator.errors import SimulatorError
@@ -46,13 +53,42 @@ def compile_ahead(wanted: Iterable[str]) -> None:
     Args:
         wanted: the rungs' names.
     """
-    for name in wanted:
-        subject = subject_of(name)
+    subjects = [subject_of(name) for name in wanted]
+    for subject in subjects:
+        with contextlib.suppress(CannotRun, KernelError, SimulatorError):
+            for launch in subject.problem(next(reached(subject))).launches:
+                launch.kernel.machine_code()
+    for subject in subjects:
         for settings in reached(subject):
             # Said where it is turned to: settings that do not go together, an edited kernel.
             with contextlib.suppress(CannotRun, KernelError, SimulatorError):
                 for launch in subject.problem(settings).launches:
                     compile_ptx(launch.kernel.code, launch.kernel.options)
+
+
+def compile_listed(listed: Iterable[tuple[str, Mapping[str, Value]]]) -> None:
+    """Compile kernels of FlashAttention rungs as a chapter's cells want them.
+
+    First all for the simulator, then the machine code of the rungs as they are, then for a GPU.
+
+    Args:
+        listed: names of rungs, each with parameters that differ from the usual ones.
+    """
+    kernels = [(_flash_kernel(name, **values), not values) for name, values in listed]
+    if kept_folder() is not None:
+        for kernel, _ in kernels:
+            compile_ptx(kernel.code, kernel.options)
+        with contextlib.suppress(SimulatorError):  # said where it is shown
+            for kernel, plain in kernels:
+                if plain:
+                    kernel.machine_code()
+    if device.is_gpu:
+        for kernel, _ in kernels:
+            kernel.compile()
+
+
+def _flash_kernel(name: str, ELEMENT: str = "half", HEAD_DIM: int = 128, **values: Value) -> Kernel:
+    return rung(name).with_parameters(**values).kernel(ELEMENT, HEAD_DIM)
 
 
 def compile_for_gpu(wanted: Iterable[str]) -> None:
@@ -69,9 +105,12 @@ def compile_for_gpu(wanted: Iterable[str]) -> None:
 
 
 def main(wanted: list[str]) -> None:
-    """Compile for some rungs, or all, out of the way of everything else."""
+    """Compile for some rungs, or all, or what is listed, out of the way of everything else."""
     if hasattr(os, "nice"):
         os.nice(10)
+    if wanted[:1] == ["--listed"]:
+        compile_listed(json.loads(wanted[1]))
+        return
     if device.is_gpu:
         compile_for_gpu(wanted or names())
     if kept_folder() is not None:  # else nothing is to be kept

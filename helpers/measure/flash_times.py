@@ -38,7 +38,7 @@ PROTOCOL = (
 def flash_times(
     upto: str = "flash_swizzled",
     shape: Shape = LARGE,
-    samples: int = 9,
+    samples: int = 5,
     variants: Sequence[str] = (),
 ) -> Times:
     """TFLOPS of the kernels from the first to `upto`, and of PyTorch's.

@@ -6,14 +6,18 @@
 Nsight Compute starts programs and cannot look into one that runs, so the launch is repeated in a
 process of its own. Where there is no GPU, no Nsight Compute or no permission to read counters, a
 sentence says so, and what was recorded of the kernel on a named GPU stands in.
+
+It takes seconds, so a chapter may `begin` a profile that a later cell shows.
 """
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +28,7 @@ from ..gpu.tensor_map import MappedArray, tensor_map
 from ..kernels.launches import Launch
 from ..simulator.errors import Headlined
 from ..simulator.observe.report import NCU_METRICS
-from . import nsight
+from . import nsight, timing
 from .recorded import flash_recordings
 from .tables import Table
 
@@ -72,6 +76,8 @@ _MEETING = (
 )
 _LEAST = 0.01  # of all stalls; reasons below it are left out of a table
 _FORBIDDEN = "ERR_NVGPUCTRPERM"
+
+_begun: dict[str, Future] = {}  # profiles under way or done, by their launches; each is taken once
 
 
 class ProfileError(Headlined, RuntimeError):
@@ -158,9 +164,28 @@ def profile(
     launch = kernel if grid is None else Launch.of(kernel, grid, block, args, shared_mem)
     report = launch.count() if count else None
     try:
-        return Profile(device.name(), _measure(launch, seconds), report)
+        begun = _begun.pop(_identity(launch), None) if _begun else None
+        metrics = _measure(launch, seconds) if begun is None else begun.result()
+        return Profile(device.name(), metrics, report)
     except ProfileError as error:
         return _recorded(launch, report, str(error))
+
+
+def begin(launch: Launch, seconds: float = 180) -> Future:
+    """Begin to profile a launch behind the cells that come; `profile` of it then waits for that.
+
+    Nothing is timed in this process before it has ended. What it gives is taken once: who asks
+    again has the launch profiled again.
+
+    Args:
+        launch: as for `profile`; it stays as it is.
+        seconds: how long Nsight Compute may take.
+    """
+    pool = ThreadPoolExecutor(1, "profile")
+    begun = _begun[_identity(launch)] = pool.submit(_measure, launch, seconds)
+    pool.shutdown(wait=False)
+    timing.begun.append(begun)
+    return begun
 
 
 def stalls(metrics: Mapping[str, float]) -> dict[str, float]:
@@ -263,6 +288,24 @@ def _measure(launch, seconds: float) -> dict[str, float]:
         last = next((line for line in reversed(said) if line), "it said nothing")
         raise ProfileError(f"Nsight Compute gave no profile (status {done.returncode}): {last}.")
     return metrics
+
+
+def _identity(launch) -> str:
+    """What tells a launch from others: its code, its geometry, and what it reads."""
+    k = launch.kernel
+    parts = [k.code, k.entry, k.options, launch.grid, launch.block, launch.shared_mem]
+    found = hashlib.sha256(repr(parts).encode())
+    for argument, value in zip(k.arguments, launch.args, strict=True):
+        array = value.array if isinstance(value, MappedArray) else value
+        if not hasattr(array, "dtype") or not array.shape:
+            found.update(repr(value).encode())
+            continue
+        mapped = (value.box, value.swizzle) if array is not value else ()
+        found.update(repr((array.shape, array.dtype.str, mapped)).encode())
+        if argument.constant or array is not value:  # else it may be there to be written
+            host = array if isinstance(array, np.ndarray) else device.cp.asnumpy(array)
+            found.update(np.ascontiguousarray(host).tobytes())
+    return found.hexdigest()
 
 
 def _pack(launch, folder: Path) -> None:

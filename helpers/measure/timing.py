@@ -8,6 +8,7 @@ import functools
 import statistics
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,9 @@ def protocol(samples: str, milliseconds: float) -> str:
 
 PROTOCOL = protocol(f"{SAMPLES} samples ({FEWEST} of a launch that takes long)", _SAMPLE_MS)
 Launches = Mapping[str, Callable[[], object]]
+
+# What this process has begun on the GPU behind its cells: nothing is timed while it is under way.
+begun: list[Future] = []
 
 # Milliseconds that this process has measured, by GPU and key.
 _measured: dict[tuple[str | None, Hashable], float] = {}
@@ -104,6 +108,8 @@ def in_turn(
     if not device.is_gpu:
         raise RuntimeError(NO_TIMES)
     cp = device.cp
+    wait(begun)
+    begun.clear()
     plans, taken, warm_up = {}, {name: [] for name in launches}, 0.0
     with gpu_lock.one_at_a_time(gpu_lock.gpu_uuid(cp)):
         for name, launch in launches.items():

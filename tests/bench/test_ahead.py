@@ -78,4 +78,4 @@ def test_every_choice_is_reached_and_what_cannot_run_is_passed_over(monkeypatch)
     subject = Subject("made up", lambda: (), pose, controls)
     monkeypatch.setattr(ahead, "subject_of", lambda name: subject)
     ahead.compile_ahead(["made up"])
-    assert sorted(posed) == [(1, "x"), (2, "x"), (2, "y"), (3, "x")]
+    assert sorted(set(posed)) == [(1, "x"), (2, "x"), (2, "y"), (3, "x")]

@@ -6,13 +6,15 @@ import json
 import stat
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
-from helpers import device, profile
+from helpers import device, profile, timing
 from helpers.kernels import KernelError, load_kernel
 from helpers.measure import nsight
+from helpers.measure import profile as profile_module
 from helpers.measure.profile import (
     PROFILED,
     Launch,
@@ -101,6 +103,36 @@ def test_what_is_asked_of_ncu(ncu):
     assert set(value["--metrics"].split(",")) == set(PROFILED)
     assert result.report is None and result.metrics == {"gpu__time_duration.sum": 5.0}
     assert not result.stalls
+
+
+def test_a_profile_that_was_begun_is_taken_once(ncu, monkeypatch):
+    """Of the same launch alone, whatever lies in the array that it writes; timings wait for it."""
+    asked, free = [], threading.Event()
+
+    def measured(launch, seconds):
+        asked.append(launch)
+        assert free.wait(30)
+        return {"gpu__time_duration.sum": float(len(asked))}
+
+    monkeypatch.setattr(profile_module, "_measure", measured)
+    launch = flash_launch()
+    assert profile_module.begin(launch) in timing.begun
+    threading.Timer(0.05, free.set).start()
+    monkeypatch.setattr(timing, "between_events", lambda *_: float(free.is_set()))
+    assert timing.in_turn({"a": lambda: None}, 1) == {"a": [1.0]} and not timing.begun
+    again = flash_launch()
+    again.args[3][...] = 7.0
+    other = flash_launch()
+    other.args[1][0, 1, 2, 3] += 1.0
+    took = [profile(one, count=False).metrics for one in (other, flash_launch(n=97), again, again)]
+    assert [next(iter(metrics.values())) for metrics in took] == [2.0, 3.0, 1.0, 4.0]
+
+
+def test_a_profile_that_was_begun_and_cannot_be_made_says_why(ncu, monkeypatch):
+    monkeypatch.setattr(nsight, "find", lambda: None)
+    profile_module.begin(flash_launch()).exception()
+    result = profile(flash_launch(), count=False)
+    assert not result.live and "There is no Nsight Compute" in result.note
 
 
 def test_the_launch_is_repeated_as_it_was(tmp_path):
