@@ -27,7 +27,7 @@ _RC = {
     "legend.frameon": False,
 }
 _RIVALS = ("FlashAttention-2", "cuDNN", "memory-efficient")
-_APART = 0.062  # of the axis' height between two labels
+APART = 0.062  # of the axis' height between two labels
 _MARKS = "osD^"
 
 
@@ -163,18 +163,22 @@ def looks(names: Iterable[str]) -> dict[str, tuple[str, str, int]]:
     return found
 
 
-def apart(places: Mapping[str, float]) -> dict[str, float]:
-    """The same heights, moved as little as it takes to keep labels from touching."""
+def apart(places: Mapping[str, float], gap: float = APART) -> dict[str, float]:
+    """The same heights, moved as little as it takes to keep labels from touching: `gap` apart.
+
+    None is moved above 1, the axis' top.
+    """
     groups: list[tuple[list[str], float]] = []  # names from below, and their middle
     for name in sorted(places, key=places.get):
         mine, middle = [name], places[name]
-        while groups and middle - groups[-1][1] < _APART * (len(mine) + len(groups[-1][0])) / 2:
+        while groups and middle - groups[-1][1] < gap * (len(mine) + len(groups[-1][0])) / 2:
             below, _ = groups.pop()
             mine = below + mine
             middle = sum(places[n] for n in mine) / len(mine)
+            middle = min(middle, 1 - gap * (len(mine) - 1) / 2)
         groups.append((mine, middle))
     return {
-        name: middle + _APART * (n - (len(mine) - 1) / 2)
+        name: middle + gap * (n - (len(mine) - 1) / 2)
         for mine, middle in groups
         for n, name in enumerate(mine)
     }

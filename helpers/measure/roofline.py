@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..kernels.source import KernelError
 from ..problem import flash_inputs
 from ..problem.ladder import ladder, rung
 from ..simulator import gpu
@@ -25,6 +26,8 @@ __all__ = ["LEVELS", "Roofline", "kernel_bounds", "least", "parts", "roofline"]
 
 GPU = "H200"
 SIZE = 16384  # N of the fp32 rungs
+FP32, FLASH, HOPPER = "fp32", "flash", "hopper"  # kinds of rungs, each over the one before
+UNITS = {FP32: "fp32", FLASH: "mma.sync", HOPPER: "wgmma"}  # that multiply
 DRAM, L2, NEAR = "DRAM", "L2", "L1, shared"
 _WAVEFRONT = 128  # bytes
 LEVELS = {DRAM: ("DRAM",), L2: ("L2",), NEAR: ("L1", "shared memory")}
@@ -65,18 +68,20 @@ class Roofline(Table):
         standings: {rung: Standing}.
     """
 
-    def __init__(self, gpu: str, standings: Mapping[str, Standing], flash: bool):
-        self.gpu, self.standings, self._flash = gpu, standings, flash
+    def __init__(self, gpu: str, standings: Mapping[str, Standing]):
+        self.gpu, self.standings = gpu, standings
+        self._kinds = {rung(_of(name)).kind for name in standings}
         rows = [(name, *_beside(one)) for name, one in standings.items()]
         super().__init__(_headings("rung", gpu), rows, self._note())
 
     def _note(self) -> str:
-        sizes = f"N = {SIZE:,}, d = {D}"
-        if self._flash:
-            b, h, n, d = LARGE
-            sizes += f"; flash kernels: batch {b}, {h} heads, n = {n:,}, d = {d}"
+        b, h, n, d = LARGE
+        large = f"batch {b}, {h} heads, n = {n:,}, d = {d}"
+        sizes = [f"N = {SIZE:,}, d = {D}"] if FP32 in self._kinds else []
+        if self._kinds - {FP32}:
+            sizes.append(f"flash kernels: {large}" if sizes else large.capitalize())
         return (
-            f"{sizes}. Least time: what the simulator counts, by the most that an {GPU} does in a "
+            f"{'; '.join(sizes)}. Least time: what the simulator counts, by the most that an {GPU} does in a "
             "second; of DRAM and L2 each sector once, of DRAM less what L2 can hold."
         )
 
@@ -86,9 +91,12 @@ class Roofline(Table):
         clocks = chip.multiprocessors * chip.clock
         rates = {DRAM: chip.dram_rate, L2: chip.l2_rate, NEAR: _WAVEFRONT * clocks}
         rates = {level: rate / 1e12 for level, rate in rates.items()}
-        ceilings = {"fp32": 2 * chip.fp32 * clocks / 1e12}
-        if self._flash:
-            ceilings["mma.sync"] = load_facts().mma_tflops
+        most = {
+            FP32: 2 * chip.fp32 * clocks / 1e12,
+            FLASH: load_facts().mma_tflops,
+            HOPPER: chip.wgmma["fp16"] * clocks / 1e12,
+        }
+        ceilings = {UNITS[kind]: most[kind] for kind in UNITS if kind in self._kinds}
         points = []
         for name, one in self.standings.items():
             levels = {level: one.of(level) for level in LEVELS}
@@ -104,7 +112,9 @@ class Roofline(Table):
         return roofline_chart(self.gpu, rates, ceilings, points)
 
 
-def roofline(upto: str, seconds: Seconds | None = None, gpu_name: str = "") -> Roofline:
+def roofline(
+    upto: str, seconds: Seconds | None = None, gpu_name: str = "", since: str = ""
+) -> Roofline:
     """The ladder from the first rung to `upto`, each variant on its own, on an H200.
 
     Args:
@@ -112,20 +122,36 @@ def roofline(upto: str, seconds: Seconds | None = None, gpu_name: str = "") -> R
         seconds: what rungs and variants take at the sizes shown, by name; recorded times stand for
             those that are not there.
         gpu_name: of the H200 on which `seconds` were taken.
+        since: name of the first rung to show, if it is not the ladder's first.
 
     Raises:
-        KernelError: there is no such rung.
+        KernelError: there is no such rung, or `upto` comes before `since`.
         FileNotFoundError: nothing was recorded.
     """
-    flash = rung(upto).kind == "flash"
-    names = list(bars(ladder("fp32")[-1].name if flash else upto))
-    if flash:
-        kernels = [one.name for one in ladder("flash")]
-        names += kernels[: kernels.index(upto) + 1]
+    names = _names(upto)
+    if since:
+        first = rung(since).name
+        names = names[next((n for n, name in enumerate(names) if _of(name) == first), len(names)) :]
+    if not names:
+        raise KernelError(f"The rung {upto!r} comes before {since!r}: name a later one.")
     taken = seconds or {}
     found = {name: _standing(name, taken.get(name)) for name in names}
     where = gpu_name if taken else f"{_recorded().device}, recorded"
-    return Roofline(where, found, flash)
+    return Roofline(where, found)
+
+
+def _names(upto: str) -> list[str]:
+    """Bars of the ladder's rungs to `upto`: FlashAttention's come after all in fp32."""
+    kinds = list(UNITS)
+    names = list(bars(ladder(FP32)[-1].name if rung(upto).kind != FP32 else upto))
+    for kind in kinds[1 : kinds.index(rung(upto).kind) + 1]:
+        names += [one.name for one in ladder(kind)]
+    return names[: names.index(upto) + 1] if upto in names else names
+
+
+def _of(name: str) -> str:
+    """The rung whose bar has this name."""
+    return name.partition(",")[0]
 
 
 def kernel_bounds(upto: str, kernel: str) -> Table:

@@ -11,10 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .charts import INK, Markup, apart, chart, logarithmic, looks
+from .charts import APART, INK, Markup, apart, chart, logarithmic, looks
 
 __all__ = ["RungPoint", "roofline_chart"]
 
+_DECADES = 5  # with more of them, every second is named
+_LETTER = 0.047  # of a panel's width
+_HEIGHT = 5.2  # inches, for not too many names
 _ROOMS = (0.5, 2.2)  # of the axis, as factors below the lowest point and above the highest ceiling
 
 
@@ -83,7 +86,12 @@ def roofline_chart(
         for p in points
     )
     label = f"Roofline of {gpu} by level. TFLOPS of each rung: {said}."
-    return chart(draw, (11.8, 5.2), label, panels=len(rates))
+    return chart(draw, (11.8, _HEIGHT * _taller(points)), label, panels=len(rates))
+
+
+def _taller(points: Sequence[RungPoint]) -> float:
+    """How much taller the chart is than others, for as many names as it has."""
+    return max(1.0, APART * len(points))
 
 
 def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
@@ -92,6 +100,9 @@ def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
     highest = max(ceilings.values())
     left = min([0.5 * low / rate * 2, *(0.5 * x for x in used)])
     right = max([3 * highest / rate, *(2 * x for x in used)])
+    for name, ceiling in ceilings.items():
+        share = _LETTER * (len(name) + 5)  # of the axis, for the words on the left of the slope
+        left = min(left, (ceiling / rate / right**share) ** (1 / (1 - share)))
     axes.plot([left, highest / rate], [left * rate, highest], color=INK, lw=1.6)
     for name, ceiling in ceilings.items():
         axes.plot([ceiling / rate, right], [ceiling, ceiling], color=INK, lw=1.6, ls="--")
@@ -108,7 +119,9 @@ def _roof(axes, rate: float, ceilings: Mapping[str, float], used, span) -> None:
 def _decades(axes, along: str, low: float, high: float) -> None:
     """Ticks at powers of ten."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
-    logarithmic(axes, along, [10.0**n for n in range(first, last + 1)], lambda t, _: f"{t:g}")
+    every = 1 if last - first < _DECADES else 2
+    shown = range(first + first % every, last + 1, every)
+    logarithmic(axes, along, [10.0**n for n in shown], lambda t, _: f"{t:g}")
 
 
 def _names(axes, points: Sequence[RungPoint], styles, span) -> None:
@@ -120,7 +133,7 @@ def _names(axes, points: Sequence[RungPoint], styles, span) -> None:
     )  # fmt: skip
     last = [list(point.intensities.values())[-1] for point in points]
     heights = {p.name: math.log(p.tflops / low) / math.log(top / low) for p in points}
-    places = apart(heights)
+    places = apart(heights, APART / _taller(points))
     for point, x in zip(points, last, strict=True):
         axes.annotate(
             f"{point.name}: {point.fraction:.0%}", (x, point.tflops), (1.04, places[point.name]),
