@@ -14,9 +14,10 @@ from .flash_times import LARGE, REFERENCE, RIVALS, recording_of
 from .overlap_steps import ISSUED, cycles_of_a_piece
 from .profile import UTILISATION
 from .recorded import HOPPER, RecordedProfile, Recording, Shape, load
-from .tables import Table
+from .rung_bounds import rung_bounds
+from .tables import Table, milliseconds
 
-__all__ = ["least_clocks", "moved", "reach_of_wgmma", "short", "sizes", "steps"]
+__all__ = ["explained", "least_clocks", "moved", "reach_of_wgmma", "short", "sizes", "steps"]
 
 COLD, SUSTAINED = "attention, cold", "attention"
 _BEST = "cuDNN"
@@ -143,6 +144,35 @@ def reach_of_wgmma(*rungs: str) -> Table:
         rows.append((name, f"{rate:.0f}", *shares))
     headings = (f"{recording.device}, recorded", "TFLOPS", "of wgmma's", "of mma.sync's")
     return Table(headings, rows, f"Cold: {table.protocol.rpartition(': ')[2]}.")
+
+
+def explained(*rungs: str) -> Table:
+    """What lies between a kernel's least time and its time: the clock, and idle tensor cores.
+
+    Time is operations by the rate of a clock, the clocks of a second, and the share of clocks in
+    which tensor cores work; the least time has the highest clock and no idle ones. Both shares are
+    Nsight Compute's, of the same launch as the time.
+
+    Args:
+        rungs: names of rungs that were profiled at batch 4, 16 heads, n = 4,096 and d = 128.
+
+    Raises:
+        KeyError: there is no profile of that name.
+    """
+    chip, rows = gpu(GPU), []
+    for name in rungs:
+        metrics = _profile(name).metrics
+        least = rung_bounds(f"{name}, d = {LARGE[-1]}", LARGE[2], GPU)["flash_attention"]
+        seconds = 1e-9 * metrics["gpu__time_duration.sum"]
+        clock, busy = metrics[_CLOCK], metrics[_METRICS["tensor cores, busy"]] / 100
+        shares = (least.seconds / seconds, clock / chip.clock, busy, busy * clock / chip.clock)
+        times = (milliseconds(1e3 * least.seconds), milliseconds(1e3 * seconds))
+        rows.append((short(name), *times, *(f"{share:.0%}" for share in shares)))
+    headings = (
+        f"{_hopper().device}, recorded", "least time, ms", "time, ms", "least, of that",
+        f"clock, of {chip.clock / 1e9:.2f} GHz", "tensor cores busy", "both",
+    )  # fmt: skip
+    return Table(headings, rows, "Nsight Compute, one launch: its time, its clock, busy clocks.")
 
 
 def least_clocks(rows: int = 64, keys: int = 64, d: Sequence[int] = (128, 64)) -> Table:

@@ -8,7 +8,14 @@ import pytest
 
 from helpers.measure.facts import load_facts
 from helpers.measure.flash_times import LARGE, flash_times
-from helpers.measure.hopper_steps import least_clocks, moved, reach_of_wgmma, sizes, steps
+from helpers.measure.hopper_steps import (
+    explained,
+    least_clocks,
+    moved,
+    reach_of_wgmma,
+    sizes,
+    steps,
+)
 from helpers.measure.recorded import FOLDER, HOPPER, load
 from helpers.problem.flash_inputs import make_inputs
 from helpers.problem.ladder import ladder, rung
@@ -116,3 +123,15 @@ def test_a_box_that_lies_outside_of_its_array_moves_nothing():
     Q, K, V = make_inputs(1, 1, 17, 64)
     _, (report,) = rung("flash_tma").simulate(Q, K, V)
     assert report.work.traffic.written == Q.nbytes
+
+
+def test_clock_and_idle_tensor_cores_explain_what_a_bound_leaves():
+    """Three numbers of Nsight Compute, each read for itself: time, clock, busy cycles."""
+    table = explained(*(one.name for one in ladder("hopper")))
+    for name, least, time, share, clock, busy, both in table.rows:
+        share, clock, busy, both = (float(one.rstrip("%")) for one in (share, clock, busy, both))
+        assert share == pytest.approx(100 * float(least) / float(time), abs=1), name
+        assert both == pytest.approx(clock * busy / 100, abs=1), name
+        assert share < both < 1.06 * share, name
+    with pytest.raises(KeyError):
+        explained("flash_wgmma", "naive")

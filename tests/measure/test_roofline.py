@@ -6,6 +6,7 @@ import pytest
 
 from helpers.kernels import KernelError
 from helpers.measure import roofline as module
+from helpers.measure.charts import apart
 from helpers.measure.ladder_times import bars
 from helpers.measure.recorded import LADDER, load
 from helpers.measure.roofline import (
@@ -17,6 +18,7 @@ from helpers.measure.roofline import (
     roofline,
 )  # fmt: skip
 from helpers.measure.roofline_chart import RungPoint, roofline_chart
+from helpers.problem.ladder import ladder, rung
 
 
 def test_the_table_holds_each_rung_and_the_share_that_is_explained():
@@ -33,6 +35,12 @@ def test_the_table_holds_each_rung_and_the_share_that_is_explained():
     ]
     with pytest.raises(KernelError, match="no rung 'tilde'"):
         roofline("tilde")
+    later = [row[0] for row in roofline("flash_tma", since="flash_rescale").rows]
+    assert later == ["flash_rescale", "flash_wgmma", "flash_tma"]
+    transposed = roofline("padded", since="coalesced").rows
+    assert [row[0].partition(",")[0] for row in transposed] == ["coalesced"] * 2 + ["padded"] * 2
+    with pytest.raises(KernelError, match="'naive' comes before 'flash_tma'"):
+        roofline("naive", since="flash_tma")
 
 
 def test_times_of_a_run_stand_in_place_of_recorded_ones():
@@ -62,16 +70,16 @@ def test_one_kernel_and_the_parts_that_it_keeps_busy():
 def test_no_point_is_above_its_roof(monkeypatch):
     drawn = {}
     monkeypatch.setattr(module, "roofline_chart", lambda *given: drawn.update(given=given))
-    found = roofline("flash_swizzled")
+    found = roofline("flash_tma")
     found.chart()
     gpu, rates, ceilings, points = drawn["given"]
     assert gpu == "NVIDIA H200, recorded" and list(rates) == list(LEVELS)
     assert [point.name for point in points] == [
-        *bars("fused"), "flash_baseline", "flash_swizzled",
+        *bars("fused"), *(one.name for one in ladder("flash")), "flash_wgmma", "flash_tma",
     ]  # fmt: skip
-
+    units = {"fp32": "fp32", "flash": "mma.sync", "hopper": "wgmma"}
     for point in points:
-        ceiling = ceilings["mma.sync" if "flash" in point.name else "fp32"]
+        ceiling = ceilings[units[rung(point.name.partition(",")[0]).kind]]
         assert point.tflops < ceiling and point.fraction < 1
         for level, intensity in point.intensities.items():
             assert point.tflops < intensity * rates[level]
@@ -89,3 +97,10 @@ def test_the_chart_names_gpu_levels_and_shares():
         assert text in html
     with pytest.raises(ValueError, match="no rungs"):
         roofline_chart("X1", {"far": 4.4}, {"fp32": 60.0}, [])
+
+
+def test_names_stand_apart_below_the_top():
+    places = apart({"a": 0.1, "b": 0.97, "c": 0.98, "d": 0.99}, 0.05)
+    heights = [places[name] for name in "bcd"]
+    assert places["a"] == 0.1 and heights == pytest.approx([0.9, 0.95, 1.0])
+    assert list(apart({"x": 0.5, "y": 0.5}).values()) == pytest.approx([0.469, 0.531])
