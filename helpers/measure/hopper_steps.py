@@ -14,16 +14,15 @@ from .flash_times import LARGE, REFERENCE, RIVALS, recording_of
 from .overlap_steps import ISSUED, cycles_of_a_piece
 from .profile import UTILISATION
 from .recorded import HOPPER, RecordedProfile, Recording, Shape, load
-from .rung_bounds import rung_bounds
-from .tables import Table, milliseconds
+from .tables import Table
 
-__all__ = ["explained", "least_clocks", "moved", "reach_of_wgmma", "short", "sizes", "steps"]
+__all__ = ["least_clocks", "moved", "reach_of_wgmma", "short", "sizes", "steps"]
 
 COLD, SUSTAINED = "attention, cold", "attention"
 _BEST = "cuDNN"
 GPU = "H200"
-_METRICS = {label: metric for label, metric, _ in UTILISATION}
-_CLOCK = "gpc__cycles_elapsed.avg.per_second"
+METRICS = {label: metric for label, metric, _ in UTILISATION}
+CLOCK = "gpc__cycles_elapsed.avg.per_second"
 
 
 def steps(*rungs: str, shape: Shape = LARGE) -> Table:
@@ -37,7 +36,7 @@ def steps(*rungs: str, shape: Shape = LARGE) -> Table:
         FileNotFoundError: nothing was recorded.
         KeyError: there is no such name.
     """
-    recording = _hopper()
+    recording = hopper_recording()
     cold, warm = (recording.tables[what] for what in (COLD, SUSTAINED))
     rows = []
     for name in map(short, rungs):
@@ -69,7 +68,7 @@ def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
     Raises:
         KeyError: there is no profile of that name.
     """
-    profiles = [_profile(name) for name in rungs]
+    profiles = [profile_of(name) for name in rungs]
     spent = [cycles_of_a_piece(one) for one in profiles]
 
     def row(label: str, values: Sequence[float], form: str) -> tuple[str, ...]:
@@ -79,9 +78,9 @@ def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
         return [one.metrics[name] for one in profiles]
 
     rows = [
-        row("tensor cores busy", metric(_METRICS["tensor cores, busy"]), "{:.1f} %"),
-        row("clock of the GPU", [one / 1e6 for one in metric(_CLOCK)], "{:,.0f} MHz"),
-        row("warps on a multiprocessor", metric(_METRICS["warps on a multiprocessor"]), "{:.1f}"),
+        row("tensor cores busy", metric(METRICS["tensor cores, busy"]), "{:.1f} %"),
+        row("clock of the GPU", [one / 1e6 for one in metric(CLOCK)], "{:,.0f} MHz"),
+        row("warps on a multiprocessor", metric(METRICS["warps on a multiprocessor"]), "{:.1f}"),
         row("instructions", [one[ISSUED] for one in spent], "{:.0f}"),
     ]
     for reason in reasons:
@@ -89,7 +88,7 @@ def moved(*rungs: str, reasons: Sequence[str] = ()) -> Table:
         rows.append(row(f"waits, in cycles: {reason.replace('_', ' ')}", waits, "{:.0f}"))
     note = "Nsight Compute, one launch. Instructions, waits: a warp's, for 16 rows and 64 keys"
     note += ", or as many scores that rows see." if any(one.causal for one in profiles) else "."
-    return Table((f"{_hopper().device}, recorded", *map(short, rungs)), rows, note)
+    return Table((f"{hopper_recording().device}, recorded", *map(short, rungs)), rows, note)
 
 
 def sizes(*rungs: str, causal: bool = False, cold: bool = True) -> Table:
@@ -103,7 +102,7 @@ def sizes(*rungs: str, causal: bool = False, cold: bool = True) -> Table:
     Raises:
         FileNotFoundError: nothing was recorded.
     """
-    recording = _hopper()
+    recording = hopper_recording()
     what = ", ".join(("attention", *(["causal"] * causal), *(["cold"] * cold)))
     table = recording.tables[what]
     shapes = list(table.times[REFERENCE])
@@ -133,7 +132,7 @@ def reach_of_wgmma(*rungs: str) -> Table:
     Raises:
         FileNotFoundError: nothing was recorded.
     """
-    recording, facts = _hopper(), load_facts()
+    recording, facts = hopper_recording(), load_facts()
     most, old = facts.data_sheet["tensor_fp16_TFLOPS"], facts.mma_tflops
     table = recording.tables[COLD]
     rows = [("wgmma, data sheet", f"{most:.0f}", "100 %", "")]
@@ -144,35 +143,6 @@ def reach_of_wgmma(*rungs: str) -> Table:
         rows.append((name, f"{rate:.0f}", *shares))
     headings = (f"{recording.device}, recorded", "TFLOPS", "of wgmma's", "of mma.sync's")
     return Table(headings, rows, f"Cold: {table.protocol.rpartition(': ')[2]}.")
-
-
-def explained(*rungs: str) -> Table:
-    """What lies between a kernel's least time and its time: the clock, and idle tensor cores.
-
-    Time is operations by the rate of a clock, the clocks of a second, and the share of clocks in
-    which tensor cores work; the least time has the highest clock and no idle ones. Both shares are
-    Nsight Compute's, of the same launch as the time.
-
-    Args:
-        rungs: names of rungs that were profiled at batch 4, 16 heads, n = 4,096 and d = 128.
-
-    Raises:
-        KeyError: there is no profile of that name.
-    """
-    chip, rows = gpu(GPU), []
-    for name in rungs:
-        metrics = _profile(name).metrics
-        least = rung_bounds(f"{name}, d = {LARGE[-1]}", LARGE[2], GPU)["flash_attention"]
-        seconds = 1e-9 * metrics["gpu__time_duration.sum"]
-        clock, busy = metrics[_CLOCK], metrics[_METRICS["tensor cores, busy"]] / 100
-        shares = (least.seconds / seconds, clock / chip.clock, busy, busy * clock / chip.clock)
-        times = (milliseconds(1e3 * least.seconds), milliseconds(1e3 * seconds))
-        rows.append((short(name), *times, *(f"{share:.0%}" for share in shares)))
-    headings = (
-        f"{_hopper().device}, recorded", "least time, ms", "time, ms", "least, of that",
-        f"clock, of {chip.clock / 1e9:.2f} GHz", "tensor cores busy", "both",
-    )  # fmt: skip
-    return Table(headings, rows, "Nsight Compute, one launch: its time, its clock, busy clocks.")
 
 
 def least_clocks(rows: int = 64, keys: int = 64, d: Sequence[int] = (128, 64)) -> Table:
@@ -193,9 +163,9 @@ def least_clocks(rows: int = 64, keys: int = 64, d: Sequence[int] = (128, 64)) -
     return Table(("", *(f"d = {one}" for one in d)), found, note)
 
 
-def _profile(name: str) -> RecordedProfile:
+def profile_of(name: str) -> RecordedProfile:
     # what was profiled with a mask has its times under another name
-    recordings = filter(None, (recording_of(name), _hopper()))
+    recordings = filter(None, (recording_of(name), hopper_recording()))
     found = next(filter(None, (one.profile(name) for one in recordings)), None)
     if found is None:
         raise KeyError(f"No profile of {name} was recorded.")
@@ -207,7 +177,7 @@ def short(rung: str) -> str:
     return rung.removeprefix("flash_")
 
 
-def _hopper() -> Recording:
+def hopper_recording() -> Recording:
     recording = load(HOPPER)
     if recording is None:
         raise FileNotFoundError("No kernels of chapter 11 were recorded.")

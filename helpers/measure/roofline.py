@@ -82,7 +82,8 @@ class Roofline(Table):
             sizes.append(f"flash kernels: {large}" if sizes else large.capitalize())
         return (
             f"{'; '.join(sizes)}. Least time: what the simulator counts, by the most that an "
-            f"{GPU} does in a second; of DRAM and L2 each sector once, of DRAM less what L2 can hold."
+            f"{GPU} does in a second; of DRAM and L2 each sector once, of DRAM less what L2 can "
+            "hold."
         )
 
     def chart(self) -> Markup:

@@ -6,16 +6,10 @@ import json
 
 import pytest
 
+from helpers.measure.bound_gap import explained
 from helpers.measure.facts import load_facts
 from helpers.measure.flash_times import LARGE, flash_times
-from helpers.measure.hopper_steps import (
-    explained,
-    least_clocks,
-    moved,
-    reach_of_wgmma,
-    sizes,
-    steps,
-)
+from helpers.measure.hopper_steps import least_clocks, moved, reach_of_wgmma, sizes, steps
 from helpers.measure.recorded import FOLDER, HOPPER, load
 from helpers.problem.flash_inputs import make_inputs
 from helpers.problem.ladder import ladder, rung

@@ -50,8 +50,8 @@ class Work:
         global_wavefronts: of L1, for requests of global memory: at least so many as there are
             words in the same bank. What `cp.async` copies takes none.
         requests: of global memory.
-        store_bytes: that go to L2, for L1 keeps no stores back; those of atomics too.
-        bypass_bytes: that are loaded past L1.
+        store_bytes: that go to L2, for L1 keeps no stores back; those of atomics and of TMA too.
+        bypass_bytes: that are loaded past L1, by TMA among others.
         traffic: of DRAM; None where there is no trace to find it in.
         cycles: that a warp takes at least for its machine code, if nobody is in its way; 0 where
             that is not at hand.

@@ -51,10 +51,11 @@ def work_of(report: Report) -> Work:
     c = report.counters
     moved, wavefronts = _touched(run, blocks, report.counted_blocks)
     requests = sum(c[f"global_{kind}_requests"] for kind in ("load", "store", "atomic"))
-    passed = _past_l1(run)
+    passed = SECTOR_BYTES * _past_l1(run) + c["bulk_load_bytes"]
     shared = c["shared_load_wavefronts"] + c["shared_store_wavefronts"]
     conflicts = c["shared_load_bank_conflicts"] + c["shared_store_bank_conflicts"]
-    stored = c["global_store_sectors"] + c["global_atomic_sectors"]
+    stored = SECTOR_BYTES * (c["global_store_sectors"] + c["global_atomic_sectors"])
+    stored += c["bulk_store_bytes"]
     return Work(
         blocks=blocks,
         counted=report.counted_blocks,
@@ -68,8 +69,8 @@ def work_of(report: Report) -> Work:
         conflicts=scale * conflicts,
         global_wavefronts=scale * wavefronts,
         requests=scale * (requests - c["cp_async_instructions"]),
-        store_bytes=scale * SECTOR_BYTES * stored,
-        bypass_bytes=scale * SECTOR_BYTES * passed,
+        store_bytes=scale * stored,
+        bypass_bytes=scale * passed,
         traffic=moved,
     )
 

@@ -93,6 +93,8 @@ def test_what_dram_has_to_move_is_known():
     report = simulator.launch(BOXES, "box2", 1, 32, args, shared_mem=2048)
     # 16 rows of the 16 columns that are inside, which begin with a sector: 288 bytes are a row
     assert report.counters["bulk_load_bytes"] == report.counters["bulk_store_bytes"] == 16 * 64
+    # both go through L2, beside 2,048 bytes that threads store of what arrived
+    assert report.work.bypass_bytes == report.work.store_bytes - 2048 == 16 * 64
     traffic = report.work.traffic
     assert traffic.read == 16 * 2 * 32 + 32  # and the corners' coordinates
     assert traffic.written == 16 * 2 * 32 + 2048
