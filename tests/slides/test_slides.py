@@ -155,6 +155,13 @@ def test_fonts_hold_what_is_written_and_no_more():
     assert ord("Δ") in maps[-1]
 
 
+def test_figures_of_a_gpu_are_known_by_their_words():
+    told = ["an H200, recorded", "Recorded on", "k.profile(x)", "1.66 ms.", "655\xa0TFLOPS"]
+    assert all(map(deck.tells_of_recordings, [*told, "All of it on the RTX 3090", "on an H200"]))
+    others = ["unrecorded time", "recorded data", "2 msg", "0 items", "TFLOPS", "upon an H200"]
+    assert not any(map(deck.tells_of_recordings, [*others, "no ms at all", "an H200 holds 2"]))
+
+
 # A notebook taken apart
 
 
