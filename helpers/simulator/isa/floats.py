@@ -18,7 +18,6 @@ from .rounding import FORMATS, MODE, encode, to_odd, two_sum
 
 NAN = np.uint32(0x7FFFFFFF).view(F32)
 TINY = 2.0**-126  # the smallest normal f32
-_ABOVE_TINY = TINY * (1 + 2.0**-23)
 _F32 = FORMATS["f32"]
 _ZERO, _ONE = np.array(0, F32), np.array(1, F32)
 _BIT = np.array(1, U32)
@@ -28,6 +27,9 @@ _35 = np.array(35, I64)
 # below half a unit in the last place of the other one (in an fma, of the exact product).
 _SAFE_SUM = 2.0**-100
 _SAFE_FMA = 2.0**-60
+_ABOVE_TINY = TINY * (1 + 2.0**-23)
+# The bits of these limits less one: made once, for making them takes longer than looking.
+_BITS = {x: int(np.float32(x).view(U32)) - 1 for x in (TINY, _ABOVE_TINY, _SAFE_SUM)}
 _FEW = 4096  # elements; with fewer, what counts is how often NumPy is called
 
 
@@ -45,10 +47,10 @@ def flush(a: np.ndarray) -> np.ndarray:
 
 
 def _has_tiny(magnitudes: np.ndarray, below: float = TINY) -> bool:
-    """Whether any of the magnitudes, which are overwritten, is below the limit and not zero."""
+    """Whether any of the magnitudes, which are overwritten, is below a limit of `_BITS`, but 0."""
     bits = magnitudes.view(U32)
     np.subtract(bits, _BIT, bits)  # zero wraps to the top
-    return bits.item(bits.argmin()) < int(np.float32(below).view(U32)) - 1
+    return bits.item(bits.argmin()) < _BITS[below]
 
 
 def canonical(result: np.ndarray) -> np.ndarray:
