@@ -1,4 +1,4 @@
-"""Bounds and occupancy against 109 launches on an H200: their times, and what Nsight Compute read.
+"""Bounds and occupancy against 123 launches on an H200: their times, and what Nsight Compute read.
 
 `tools/record/record_bounds.py` made the file. Work was counted on a few blocks of each launch, or
 follows as a polynomial from that of smaller ones.
@@ -64,7 +64,7 @@ def test_measured_rates_are_the_highest_of_the_recording():
 
 
 def test_enough_was_recorded():
-    assert DATA["device"] == "NVIDIA H200" and len(CASES) >= 80
+    assert DATA["device"] == "NVIDIA H200" and len(CASES) >= 120
     assert all(case["ms"] > 0 for case in CASES.values())
 
 
@@ -247,10 +247,15 @@ def test_those_of_a_rung_are_too(name):
         kernel = launch.kernel
         if case := CASES.get(f"{name}, {kernel.entry}, N = 4096"):
             assert takes(kernel) == took(case), kernel.entry
-    assert (
-        rung("flash_swizzled").kernel().machine_code("sm_90").registers
-        == (CASES["flash_swizzled, 4x16x4096x128"]["registers"])
-    )
+
+
+@pytest.mark.parametrize(
+    "name, architecture", [("flash_swizzled", "sm_90"), ("flash_persistent", "sm_90a")]
+)
+def test_those_of_a_flash_rung_are_too(name, architecture):
+    code = rung(name).kernel().machine_code(architecture)
+    assert code.registers == CASES[f"{name}, 4x16x4096x128"]["registers"]
+    assert code.local_bytes == CASES[f"{name}, 4x16x4096x128"]["local_bytes"]
 
 
 def test_nsight_compute_tells_at_least_16_registers():
