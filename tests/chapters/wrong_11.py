@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exercise_answers import Wrong
+from mutants.hopper_targets import boxes, hopper
 from mutants.survivors import Reason
-from mutants.targets import boxes, hopper
 
 _FREE = "            mbarrier_wait(&empty[stage], 1 - t / STAGES % 2);"
 _THERE = "        mbarrier_wait(&full[stage], t / STAGES % 2);"

@@ -8,7 +8,6 @@ or vanishes.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from helpers.gpu.tensor_map import tensor_map
 from helpers.kernels import Kernel, load_kernel
 from helpers.problem import flash_inputs
 from helpers.problem.attention import reference
@@ -53,7 +51,7 @@ class Trial:
         return load_kernel(self.file, self.entry, kernels_dir=folder, **self.parameters)
 
 
-def _ramp(rows: int, cols: int) -> np.ndarray:
+def ramp(rows: int, cols: int) -> np.ndarray:
     return np.linspace(0.5, 1.5, rows * cols).reshape(rows, cols)
 
 
@@ -63,8 +61,8 @@ def _normal(rows: int, cols: int, seed: int) -> np.ndarray:
 
 @functools.cache
 def _qk(N: int, d: int) -> Problem:
-    Q = (_normal(N, d, 1) * _ramp(N, d)).astype(np.float32)
-    K = (_normal(N, d, 2) + _ramp(N, d)).astype(np.float32)
+    Q = (_normal(N, d, 1) * ramp(N, d)).astype(np.float32)
+    K = (_normal(N, d, 2) + ramp(N, d)).astype(np.float32)
     S = np.empty((N, N), np.float32)
     expected = Q.astype(np.float64) @ K.T.astype(np.float64) / np.sqrt(d)
     return Problem((), {"Q": Q, "K": K, "S": S, "N": N, "d": d}, {"S": expected}, FP32)
@@ -72,8 +70,8 @@ def _qk(N: int, d: int) -> Problem:
 
 @functools.cache
 def _pv(N: int, d: int) -> Problem:
-    P = (np.abs(_normal(N, N, 3)) * _ramp(N, N)).astype(np.float32)
-    V = (_normal(N, d, 4) + _ramp(N, d)[::-1]).astype(np.float32)
+    P = (np.abs(_normal(N, N, 3)) * ramp(N, N)).astype(np.float32)
+    V = (_normal(N, d, 4) + ramp(N, d)[::-1]).astype(np.float32)
     expected = P.astype(np.float64) @ V.astype(np.float64)
     O = np.empty((N, d), np.float32)  # noqa: E741 (its letter)
     return Problem((), {"P": P, "V": V, "O": O, "N": N, "d": d}, {"O": expected}, FP32)
@@ -87,7 +85,7 @@ def softmax(S: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _softmax(N: int, peak: bool) -> Problem:
-    S = _normal(N, N, 5) * 1.5 + _ramp(N, N)
+    S = _normal(N, N, 5) * 1.5 + ramp(N, N)
     if peak:
         S[np.arange(N), N - 1 - np.arange(N)] += PEAK
     else:
@@ -128,7 +126,7 @@ def _phases(stride: int) -> Problem:
 
 
 @functools.cache
-def _flash(
+def flash_problem(
     b: int, h: int, n: int, d: int, layout: str, element: str, peak: bool, causal: bool
 ) -> Problem:
     """Q, K, V [b, h, n, d] whose scores are near LOW, or have a peak in another place each row."""
@@ -156,7 +154,7 @@ def _flash(
 @functools.cache
 def _attention(N: int, d: int, peak: bool) -> Problem:
     """One head in fp32 whose scores are near LOW / 2, or have a peak in another place each row."""
-    Q, K, V = _normal(N, d, 12), _normal(N, d, 13), _normal(N, d, 14) + _ramp(N, d)
+    Q, K, V = _normal(N, d, 12), _normal(N, d, 13), _normal(N, d, 14) + ramp(N, d)
     if peak:
         signs = np.where(_normal(N, d, 15) < 0, -1.0, 1.0)
         K, Q = K + signs, Q + signs[::-1] * PEAK / np.sqrt(d)
@@ -232,7 +230,7 @@ def _of_rung(file: str, entry: str, parameters: Mapping[str, Any], N: int, d: in
         (s, r) for r in ladder("fp32") for s in r.steps if (s.file, s.entry) == (file, entry)
     )
     launch = rung.launches(N, d, **parameters)[rung.steps.index(step)]
-    label = f"{_settings(parameters)}, N={N}, {kind}"
+    label = f"{settings(parameters)}, N={N}, {kind}"
     shared = launch.shared_mem
     return Trial(file, entry, parameters, label, launch.grid, launch.block, shared, make)
 
@@ -281,7 +279,7 @@ def phases(*strides: int) -> Trials:
     def made(file: str, entry: str) -> Iterator[Trial]:
         for stride in strides:
             make = functools.partial(_phases, stride)
-            label = _settings({"STRIDE": stride})
+            label = settings({"STRIDE": stride})
             yield Trial(file, entry, {"STRIDE": stride}, label, (1,), (32,), 0, make)
 
     return made
@@ -321,65 +319,16 @@ def flash(
         d, rows, keys = (parameters[name] for name in ("HEAD_DIM", "B_R", "B_C"))
         causal = parameters.get("CAUSAL", 0)
         label = (
-            f"{element}, {_settings(parameters)}, {b} x {h} heads, n={n}, {layout}, "
+            f"{element}, {settings(parameters)}, {b} x {h} heads, n={n}, {layout}, "
             f"{'peaks' if peak else 'low scores'}"
         )
         shared = (rows + 2 * stages * keys) * d * 2
-        make = functools.partial(_flash, b, h, n, d, layout, element, peak, bool(causal))
+        make = functools.partial(flash_problem, b, h, n, d, layout, element, peak, bool(causal))
         grid, block = (-(-n // rows), h, b), (32 * parameters["WARPS"], 1, 1)
         yield Trial(
             file, entry, {**parameters, "ELEMENT": element}, label, grid, block, shared, make
         )  # fmt: skip
 
 
-_HOPPER_SIZES = (
-    ({"HEAD_DIM": 64, "B_C": 64}, (2, 2, 150), "bhnd", "half", False),
-    ({"HEAD_DIM": 128, "B_C": 64, "CAUSAL": 1}, (1, 2, 201), "bnhd", "nv_bfloat16", True),
-    ({"HEAD_DIM": 64, "B_C": 64, "B_R": 192}, (1, 1, 70), "bhnd", "half", True),
-)  # fmt: skip
-
-
-def hopper(file: str, entry: str) -> Iterator[Trial]:
-    """Trials of a kernel of chapter 11: both head dimensions, layouts and types, and causal."""
-    one = next(r for r in ladder("hopper") if r.file == file)
-    for given, (b, h, n), layout, element, peak in _HOPPER_SIZES:
-        d, causal = given["HEAD_DIM"], bool(given.get("CAUSAL", 0))
-        make = functools.partial(_flash, b, h, n, d, layout, element, peak, causal)
-        changed = one.with_parameters(**{k: v for k, v in given.items() if k != "HEAD_DIM"})
-        arrays = [make().inputs[name] for name in "QKVO"]
-        launch = changed.launch_of(*arrays, layout)
-        label = f"{element}, {_settings(given)}, {b} x {h} heads, n={n}, {layout}"
-        yield Trial(
-            file, entry, {**given, "ELEMENT": element}, label, launch.grid, launch.block,
-            launch.shared_mem, functools.partial(_as_given, make, changed, layout),
-        )  # fmt: skip
-
-
-def _as_given(make: Callable[[], Problem], one, layout: str) -> Problem:
-    """A problem whose arguments are those that a rung makes: tensor maps in place of arrays."""
-    made = make()
-    launch = one.launch_of(*(made.inputs[name] for name in "QKVO"), layout)
-    return dataclasses.replace(made, inputs=launch.by_name)
-
-
-def boxes(file: str, entry: str) -> Iterator[Trial]:
-    """Trials of the toy of chapter 11, with one box and with two side by side."""
-    for count in (1, 2):
-        make = functools.partial(_boxes, count)
-        parameters = {"BOXES": count}
-        yield Trial(file, entry, parameters, _settings(parameters), (1,), (32,), 0, make)
-
-
-def _boxes(count: int) -> Problem:
-    """What lies in boxes, swizzled by chapter 09's XOR."""
-    X = (_ramp(16, 64 * count) * 100).astype(np.float16)[None, None]
-    shared = np.zeros((count, 16, 8, 8), np.float16)
-    row, chunk = np.ix_(range(16), range(8))
-    shared[:, row, chunk ^ row % 8] = X[0, 0].reshape(16, count, 8, 8).swapaxes(0, 1)
-    expected = shared.reshape(count, 16, 64).astype(np.float64)
-    inputs = {"X": tensor_map(X, (1, 1, 16, 64), 128), "shared": shared.reshape(expected.shape)}
-    return Problem((), inputs, {"shared": expected}, 1e-6)
-
-
-def _settings(parameters: Mapping[str, Any]) -> str:
+def settings(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{k}={v}" for k, v in parameters.items())
