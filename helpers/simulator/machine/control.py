@@ -19,6 +19,12 @@ def _split(mask, p) -> tuple[np.ndarray, np.ndarray]:
     return (p, ~p) if mask is None else (mask & p, mask & ~p)
 
 
+def _first(values: np.ndarray, group: Group) -> int:
+    """The value of the first thread of a group."""
+    values, here = np.broadcast_arrays(values, everyone(group.mask))
+    return int(values[here][0])
+
+
 class Branching:
     """The half of `Machine` that deals with the ends of blocks."""
 
@@ -179,6 +185,26 @@ class Branching:
         return None
 
     def _barrier(self, group: Group, code: Code, block: int, end: Instruction, R) -> int | None:
+        """Threads that name several barriers in one instruction come to each of them apart."""
+        at = 1 if "red" in end.modifiers else 0  # behind a destination
+        if "warp" in end.modifiers or len(end.operands) <= at:
+            return self._come(group, block, end, R)
+        number = getter(end, end.operands[at], np.dtype(np.uint32))(self.S, R)
+        mask = everyone(group.mask)
+        numbers, here = np.broadcast_arrays(number, mask)
+        named = np.unique(numbers[here]) if number.size > 1 else number
+        if len(named) == 1:
+            return self._come(group, block, end, R)
+        for one in named:
+            part = Group(group.frame, block, (number == one) & mask, group.visited)
+            self._enter(part)
+            following = self._come(part, block, end, R, apart=True)
+            if following is not None:
+                self._queue(part, following, part.mask)
+        return None
+
+    def _come(self, group: Group, block: int, end: Instruction, R, apart=False) -> int | None:
+        """Threads come to one barrier; `apart` from others, which come to another."""
         S = self.S
         operands = list(end.operands)
         red = next((m for m in ("popc", "and", "or") if m in end.modifiers), None)
@@ -189,10 +215,10 @@ class Branching:
         predicate = None
         if "red" in end.modifiers:
             predicate = getter(end, rest.pop(), BOOL)(S, R)
-        count = int(getter(end, rest[0], np.dtype(np.uint32))(S, R).flat[0]) if rest else None
+        count = _first(getter(end, rest[0], np.dtype(np.uint32))(S, R), group) if rest else None
         parked = Parked(
             Group(group.frame, block + 1, group.mask),
-            "warp" if warp else int(number.flat[0]) if number is not None else 0,
+            "warp" if warp else _first(number, group) if number is not None else 0,
             count, end, block, number if warp else None, predicate, red,
             putter(end, destination) if destination is not None else None,
         )  # fmt: skip
@@ -203,7 +229,7 @@ class Branching:
             return block + 1
         if warp and S.sanitizer is not None:
             S.sanitizer.named(S, end, group.mask, number)
-        alone = not self.groups and not self.parked and not self.spinning and not S.arrived
+        alone = not (apart or self.groups or self.parked or self.spinning or S.arrived)
         if warp and (alone or self._warps_complete(group, number)):
             if S.sanitizer is not None:
                 S.sanitizer.warp_barrier(S, group.mask, number)

@@ -144,6 +144,29 @@ def test_named_barriers_with_arrive():
     np.testing.assert_array_equal(a, 2 * np.arange(32))
 
 
+SYNC = 'asm volatile("bar.sync %0, 64;" :: "r"(1 + w) : "memory");'
+
+
+def test_warps_take_turns_at_barriers_of_their_own():
+    """The number of a barrier may differ from warp to warp: each waits for the one before it."""
+    body = (
+        "__shared__ int n; int t = threadIdx.x, w = t / 32; if (t == 0) n = 0; __syncthreads();"
+        'if (w == 2) asm volatile("bar.arrive 1, 64;" ::: "memory");'
+        f"for (int i = 0; i < 3; i++) {{ {SYNC} if (t % 32 == 0) a[n++] = 10 * i + w;"
+        "if (w < 2 || i < 2)"
+        'asm volatile("bar.arrive %0, 64;" :: "r"(1 + (w + 1) % 3) : "memory"); }'
+    )
+    a = np.zeros(9, np.int32)
+    run(kernel(body), a, block=96)
+    np.testing.assert_array_equal(a, [0, 1, 2, 10, 11, 12, 20, 21, 22])
+
+
+def test_a_barrier_to_which_half_of_its_threads_come_never_opens():
+    body = f"int w = threadIdx.x / 32; {SYNC} a[threadIdx.x] = 1;"
+    with pytest.raises(simulator.SimulatorError, match="never reach"):
+        run(kernel(body), np.zeros(64, np.int32), block=64)
+
+
 def test_warp_barrier_between_diverged_halves():
     body = (
         "__shared__ int s[32]; int t = threadIdx.x; if (t < 16) { s[t] = t * 3; __syncwarp(); "
