@@ -10,7 +10,7 @@ kernel, it is the same work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,14 +20,15 @@ from ..show.colours import read_on
 from .charts import Markup, chart, hue
 from .flash_times import LARGE, REFERENCE, RIVALS
 from .profile import stalls
-from .recorded import OVERLAP, RecordedProfile, Recording, Shape, load
+from .recorded import OVERLAP, RecordedProfile, Recording, Shape, load, load_flash
 from .roofline import least
-from .tables import Table
+from .tables import Table, milliseconds
 
 __all__ = [
     "INSTRUCTIONS",
     "cycles_of_a_piece",
     "instructions_of_a_piece",
+    "mask_table",
     "sizes_table",
     "step_table",
     "waiting_chart",
@@ -172,6 +173,42 @@ def sizes_table(*rungs: str, causal: bool = False, cold: bool = False) -> Table:
     about = "Each row sees the keys up to its own" if causal else "Each row sees all keys"
     note = f"{recording.device}, recorded. {about}. Batch × heads, n, d. {table.protocol}."
     return Table(("TFLOPS", *map(_size, shapes), f"first, of {REFERENCE}"), rows, note)
+
+
+def mask_table(rung: str, more: Mapping[str, Callable[[int], str]]) -> Table:
+    """Recorded times with all pairs and with a causal mask, and how much faster the mask makes it.
+
+    Args:
+        rung: name of a rung of the chapters 08 to 10.
+        more: further columns: headings, and what gives their cells for n.
+
+    Raises:
+        FileNotFoundError: nothing was recorded.
+        KeyError: there are no times of it.
+    """
+    recording, name = _overlap(), _short(rung)
+    causal, all_pairs = "attention, causal, cold", recording.times("attention, cold")
+    others = ""
+    if name not in all_pairs:  # those of its own chapter, whose samples were long ones
+        own = load_flash()
+        if own is None:
+            raise FileNotFoundError("No FlashAttention kernels were recorded.")
+        causal, all_pairs = "attention, causal", own.times()
+        others = f" All pairs: another run on an {own.device}, {own.date}."
+    table = recording.tables[causal]
+    rows = []
+    for shape, rate in table.times[name].items():
+        _, _, n, d = shape
+        if d != LARGE[-1]:
+            continue
+        times = [flops(*shape) / all_pairs[name][shape], flops(*shape, causal=True) / rate]
+        cells = [milliseconds(1e-9 * time) for time in times]
+        cells += [f"{times[0] / times[1]:.2f}", *(cell(n) for cell in more.values())]
+        rows.append((_size(shape), *cells))
+    headings = ("all pairs, ms", "causal, ms", "times as fast", *more)
+    protocol = table.protocol.rpartition("medians: ")[2]
+    note = f"Batch × heads, n, d. Medians: {protocol}.{others}"
+    return Table((f"{recording.device}, recorded", *headings), rows, note)
 
 
 def _size(shape: Shape) -> str:

@@ -11,17 +11,19 @@ from helpers.measure.flash_times import LARGE, flash_times, reach, recording_of
 from helpers.measure.overlap_steps import (
     cycles_of_a_piece,
     instructions_of_a_piece,
+    mask_table,
     sizes_table,
     step_table,
     waiting_chart,
 )
-from helpers.measure.recorded import FLASH, FOLDER, OVERLAP, load
+from helpers.measure.recorded import FLASH, FOLDER, OVERLAP, load, load_flash
 from helpers.measure.roofline import roofline
 from helpers.problem.ladder import ladder
 from tools.record.trim_contests import WHOLE, trim
 
 RECORDED = load(OVERLAP)
 RUNGS = [one.name for one in ladder("flash")[1:]]
+SHAPES = [(4, 16, 4096, 128), (2, 16, 8192, 128), (1, 16, 16384, 128)]
 PIECES = 64 * (4096 // 16) * (4096 // 64)
 
 
@@ -101,3 +103,30 @@ def test_the_ladder_goes_on_in_the_recording_of_chapter_10():
     assert [limits[name] for name in RUNGS] == [*4 * ["shared memory"], *2 * ["tensor cores"]]
     with pytest.raises(KernelError):
         flash_times("flash_nothing")
+
+
+def test_what_a_mask_saves_is_told_of_two_times():
+    """Of one table of the recording, cold; for chapter 08, of its own and of the causal one."""
+    every, causal = (RECORDED.times(f"attention, {kind}cold") for kind in ("", "causal, "))
+    table = mask_table("flash_swizzled", {"half of n": lambda n: str(n // 2)})
+    assert table.headings[0] == "NVIDIA H200, recorded"
+    assert [row[0] for row in table.rows] == [
+        "4 × 16, 4,096, 128", "2 × 16, 8,192, 128", "1 × 16, 16,384, 128"
+    ]  # fmt: skip
+    for (_, whole, half, gain, allowed), shape in zip(table.rows, SHAPES, strict=True):
+        b, h, n, d = shape
+        pairs = 4 * b * h * d * n * n / 1e9  # operations, as TFLOPS milliseconds
+        assert float(whole) == pytest.approx(pairs / every["swizzled"][shape], rel=0.005)
+        assert float(half) == pytest.approx(pairs / 2 / causal["swizzled"][shape], rel=0.005)
+        assert float(gain) == pytest.approx(float(whole) / float(half), abs=0.01)
+        assert int(allowed) == n // 2
+    assert "3 samples" in table.note and "another run" not in table.note
+    gains = [float(row[3]) for row in mask_table("flash_baseline", {}).rows]
+    rates = [(RECORDED.times("attention, causal"), load_flash().times())]
+    assert gains == pytest.approx(
+        [2 * own["baseline"][s] / all_["baseline"][s] for own, all_ in rates for s in SHAPES],
+        abs=0.005,
+    )
+    assert "another run" in mask_table("flash_baseline", {}).note
+    with pytest.raises(KeyError):
+        mask_table("flash_naive", {})
