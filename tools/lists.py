@@ -33,7 +33,7 @@ from helpers.slides.front import course  # noqa: E402
 
 # What is to come; a notebook of that name takes the place of its line.
 PLANNED = {
-    "11_hopper": "wgmma and TMA (needs a Hopper GPU)",
+    "11_hopper": "wgmma and TMA, of Hopper GPUs",
 }
 COMMAND = "<!-- This list is written by `make lists`. -->"
 TIMES = "<!-- These times are written by `make lists`. -->"
@@ -166,7 +166,8 @@ def of_the_ladder(_: Sequence[Listed]) -> str:
         "| --- | ---: | --- | ---: | --- | ---: |",
     ]
     said = (
-        f"{slow.device}, recorded beside PyTorch; those for Hopper alone in rounds of their own. "
+        f"{slow.device}, recorded beside PyTorch: chapters 08 and 09 in one run, 10 and 11 in "
+        "one each. PyTorch's numbers below a column are from the run of its last kernel. "
         "`make bench` prints the same of another GPU, all kernels in turn, and draws the roofline "
         "with every rung on it."
     )
