@@ -213,4 +213,4 @@ def rate_chart(gpu: str, rates: Mapping[str, float]) -> Markup:
         axes.set_axisbelow(True)
 
     said = ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items())
-    return chart(draw, (9.0, 1.1 + 0.43 * len(names)), f"TFLOPS on {gpu}: {said}.")
+    return chart(draw, (9.0, 1.1 + 0.39 * len(names)), f"TFLOPS on {gpu}: {said}.")
