@@ -10,6 +10,10 @@ Each choice of each control is turned to from the bench's own settings, in three
 - "after a look": the same after some seconds, in which idle moments have prepared what comes next.
 - "nobody compiled it": turned at once, and NVRTC is waited for, as after an edit of the file.
 
+For each bench and each state a process starts anew, so that it finds nothing that another bench has
+left in memory; in the last state nothing is kept on disk either. What a process imports, and the
+first picture, come before the change and are not in its seconds.
+
 Seconds are those of the process's own work, so that a busy machine says nearly the same as an idle
 one.
 """
@@ -23,6 +27,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 
 from helpers.bench import html as bench_html
 from helpers.bench.ahead import names
@@ -62,6 +68,12 @@ def in_a_process(*change) -> float:
     return found
 
 
+def fresh(act: Callable, *given):
+    """What a function returns in a process that starts anew and has nothing in memory."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(act, *given).result()
+
+
 def costs(name: str, looked: bool) -> dict[tuple[str, object], float]:
     """Seconds by control and choice, the shortest of a few, from what the bench shows at first.
 
@@ -97,8 +109,10 @@ def benches(wanted: list[str]) -> None:
         ):
             os.environ[VARIABLE] = kept
             every: list[float] = []
+            state = "nothing compiled is kept" if kept == "off" else "compiled ahead"
+            print(f"{said}: each bench in a fresh process, {state}")
             for name in wanted:
-                found = costs(name, looked)
+                found = fresh(costs, name, looked)
                 worst = max(found, key=found.get)
                 middle, most = statistics.median(found.values()), found[worst]
                 where = f"{worst[0]}={worst[1]}"
