@@ -163,14 +163,24 @@ def tokens(text: str) -> list[str]:
 
 def distance(one: str, other: str) -> int:
     """How far apart two source texts are: 0 if they are the same but for blanks and comments."""
-    first, second = _lines(one), _lines(other)
+    a, b = one.split("\n"), other.split("\n")
+    # Rows that both begin or end with are not looked at: most texts differ in one.
+    above = _alike_rows(a, b)
+    a, b = a[above:], b[above:]
+    below = _alike_rows(a[::-1], b[::-1])
+    first, second = _lines(a[: len(a) - below]), _lines(b[: len(b) - below])
     a, b = _grams(first - second), _grams(second - first)
     return ((a - b) + (b - a)).total()
 
 
-@functools.lru_cache(maxsize=256)
-def _lines(text: str) -> Counter:
-    return Counter(" ".join(row.partition("//")[0].split()) for row in text.split("\n"))
+def _alike_rows(a: list[str], b: list[str]) -> int:
+    """How many rows at the beginning of both are the same."""
+    different = (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(different, min(len(a), len(b)))
+
+
+def _lines(rows: list[str]) -> Counter:
+    return Counter(" ".join(row.partition("//")[0].split()) for row in rows)
 
 
 def _grams(lines: Counter) -> Counter:

@@ -43,6 +43,7 @@ _ABOUT = {
     "out-of-bounds": _AT_EDGES,
     "not a multiple": re.compile(r"unit|number|factor|term"),
 }
+_NO_BRACKETS = str.maketrans("()", "  ")
 _EVEN = 1e-3  # that factors of one number may differ by
 _ABOVE = 3  # lines above, at most, in which a condition may hold for the lines below
 _PLACE = 32  # words and signs, at most, that are told as the place of a mistake
@@ -305,7 +306,10 @@ def _by_a_factor(exercise: Exercise, seen: Behaviour) -> bool:
 
 def _plain(text: str) -> str:
     """A text without blanks and brackets, which rules and solutions set otherwise."""
-    return re.sub(r"[\s()]+|\bsize_t\b", "", text)
+    text = text.translate(_NO_BRACKETS)  # hundreds of texts a check: sooner than by one pattern
+    if "size_t" in text:
+        text = re.sub(r"\bsize_t\b", " ", text)
+    return "".join(text.split())
 
 
 def _good(exercise: Exercise, some: list[str], seen: list[Behaviour]) -> str:
