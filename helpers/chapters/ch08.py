@@ -15,10 +15,12 @@ def _attention(case: Case) -> Arguments:
     n_q, n_k, d = case["n_q"], case["n_k"], case["HEAD_DIM"]
     Q, K, V = (normal(n, d, seed=seed) for seed, n in enumerate((n_q, n_k, n_k)))
     # Twice as far apart as usual: the largest score often comes late, and matters. And scores of
-    # each row around a level of its own, -100 ... 100, so that no constant can be subtracted.
+    # each row around a level of its own, near 200 or near -200 in turn, so that no constant can be
+    # subtracted, and nothing but a number far below all scores does for a maximum to begin with.
     Q *= 2
     K[:, 0] = 4
-    Q[:, 0] = np.linspace(-100, 100, n_q).round() * np.sqrt(d).round() / 4
+    levels = np.where(np.arange(n_q) % 2, -1, 1) * np.linspace(150, 200, n_q)
+    Q[:, 0] = levels.round() * np.sqrt(d).round() / 4
     sizes = {name: case[name] for name in ("n_q", "n_k", "window")}
     return {"Q": Q, "K": K, "V": V, "O": empty(n_q, d), **sizes}
 

@@ -15,11 +15,15 @@ def _weights(case: Case) -> Arguments:
 
 
 def _scores(case: Case) -> Arguments:
-    """Rows at levels of their own; in every third the largest score comes last, and by far."""
+    """Rows at levels of their own; in every third the largest score comes last, and by far.
+
+    In others several scores are 2^126 times the first: as weights their sum would be no float.
+    """
     m, n = case["m"], case["n"]
     S = 3 * normal(m, n) + np.linspace(-90, 90, m, dtype=np.float32)[:, None]
     S[::3, -1] += 200  # more than powers of two in fp32 bear
     S[1::3, n // 3] += 25
+    S[2::3, 32:] = S[2::3, :32].max(axis=1, keepdims=True) + 126.5
     return {"S": S, "V": normal(n, 32, seed=1), "O": empty(m, 32), "n": n}
 
 
@@ -179,6 +183,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 "Each lane shrinks by the growth of its own score, where all of a row share one "
                 "maximum.",
                 (("new_max = fmaxf(new_max, shuffle_xor(new_max, mask));", "new_max += 0.0f;"),),
+            ),
+            Misconception(
+                "A maximum that is far larger is not taken: weights are powers of two of how far "
+                "scores lie above the old one, and their sum becomes infinite.",
+                ((_MOVED, "if (any_lane(score > row_max + 127.0f)) {"),),
             ),
             Misconception(
                 "The first maximum is kept for ever: a larger one that comes later must be taken.",

@@ -17,7 +17,13 @@ def _rows(case: Case) -> Arguments:
 def _tiles(case: Case) -> Arguments:
     m = case["batches"]
     A, B = (normal(m, 64, 32, seed=seed, dtype=np.float16) for seed in (0, 1))
-    return {"A": A, "B": B, "S": empty(m, 64, 64)}
+    return {"A": A, "B": B, "S": empty(m, 64, 64), "columns": case["columns"]}
+
+
+def _product(A: np.ndarray, B: np.ndarray, columns: int) -> np.ndarray:
+    """A B^T over the first columns, 16 at a time: the sum over all of them hides their order."""
+    taken = slice(columns // 16 * 16)
+    return A[..., taken] @ B[..., taken].transpose(0, 2, 1)
 
 
 _FREE = "mbarrier_wait(&empty[stage], 1 - t / STAGES % 2);"
@@ -66,6 +72,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 name="barriers, summed over all warps",
             ),
         ),
+        never=(
+            (
+                r"mbarrier_arrive\w*\s*\([^;]*\bempty\s*(?:\[|\+\s*\()[^\];)]*[-+^!]",
+                "The result is right, but consumers tell of another place than the one that they "
+                "have read. So the producer waits for a tile later than it has to, and fewer "
+                "copies run ahead.",
+            ),
+        ),
         misconceptions=(
             Misconception(
                 "The waits at full lack: the consumers read a place whatever is there.",
@@ -95,12 +109,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "works out, so the start of a step is 32 bytes a step, unswizzled."
         ),
         entry="scores",
-        cases=({"batches": 1}, {"batches": 2}),
+        cases=({"batches": 1, "columns": 32}, {"batches": 2, "columns": 16}),
         launch=lambda case, kernel: ((case["batches"],), (128,), 0),
         arguments=_tiles,
-        results={"S": lambda A, B: A @ B.transpose(0, 2, 1)},
+        results={"S": _product},
         tolerance=1e-4,
-        counted={"batches": 1},
+        counted={"batches": 1, "columns": 32},
         keeps=("wgmma<half, false>",),
         misconceptions=(
             Misconception(
@@ -119,6 +133,16 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "Chunks are added up where TMA XORs them: rows keep all of theirs, but elsewhere.",
                 ((_MOVED, "moved = (chunk + row / 2) % 4;"),),
+            ),
+            Misconception(
+                "The places of a row are counted from its end: bytes 0 to 127 of the tile keep "
+                "their order.",
+                ((_MOVED, "moved = 3 - (chunk ^ row / 2 % 4);"),),
+            ),
+            Misconception(
+                "The steps of the product go along the columns from their end: step 0 takes the "
+                "first 16.",
+                (("column = 16 * k;", "column = 16 - 16 * k;"),),
             ),
             Misconception(
                 "All steps of the product take the first 16 columns.",

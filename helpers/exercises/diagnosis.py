@@ -74,7 +74,9 @@ def unfilled(exercise: Exercise, text: str) -> bool:
 
 
 def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | None:
-    """The misconception of the exercise that gives what was seen; none if several do.
+    """The misconception of the exercise that gives what was seen.
+
+    If several do, it is the only one that is about lines which are not as in the solution.
 
     Args:
         text: the answer.
@@ -82,6 +84,9 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
     """
     text = whole(text)
     found, same_text = _written(exercise, text, seen)
+    if len(found) > 1:
+        rows, solved = _rows(text), _rows(exercise.solution)
+        found = [one for one in found if any(rows[n - 1] not in solved for n in one[1])]
     if len(found) != 1:
         return None
     said, lines, changed = found[0]
@@ -93,7 +98,7 @@ def named(exercise: Exercise, text: str, seen: list[Behaviour]) -> Diagnosis | N
     if place and place.said and changed and not near and len(place.pieces) == 1:
         if not meet(place.pieces, pieces(changed, exercise.solution)):
             return place  # another mistake that gives the same
-    return Diagnosis(said, place.lines if place else ())
+    return Diagnosis(said, place.lines if place else lines if near else ())
 
 
 def whole(text: str) -> str:

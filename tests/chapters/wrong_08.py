@@ -66,6 +66,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("barriers", "outside all windows"),
         ),
         Wrong(
+            "a floor that is not low",
+            ((_GUARD, "        if (new_max == minus_infinity()) new_max = -1.0f;\n"),),
+            "right",
+            ("not far below all scores",),
+        ),
+        Wrong(
             "a tile that nobody sees is left before the barrier",
             ((_GUARD, "        if (new_max == minus_infinity()) continue;\n"),),
             "right",

@@ -111,6 +111,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "right",
             ("spread over all 32 lanes",),
         ),
+        Wrong(
+            "what a float bears is too much for a sum",
+            ((_MOVED, "if (any_lane(score - row_max > 127.5f - 0.5f)) {"),),
+            "right",
+            ("A maximum that is far larger is not taken",),
+        ),
         Wrong("the first for ever", ((_MOVED, "if (key == 0) {"),), "right", ("is kept for ever",)),
         Wrong(
             "always corrected",

@@ -146,7 +146,7 @@ extern "C" __global__ void meet(const float* in, float* out, int wrong) {
     asm volatile("mbarrier.arrive.noComplete.shared.b64 _, [%0], 1;" :: "r"(at(&b)) : "memory");
   else if (wrong == 6) { expect(&b, 1 << 19); expect(&b, 1 << 19); }
   else arrive(&b);
-  if (wrong != 4) wait(&b, 0);
+  if (wrong != 4) wait(&b, wrong == 7 ? 2 : 0);
   out[t] = s[63 - t];
 }
 
@@ -269,6 +269,7 @@ def test_one_thread_arrives_for_others(schedule, how, races):
         ("meet", 2, "waits for ever at an mbarrier, whose phase lacks 1 of 65 arrivals"),
         ("meet", 3, "1 of 64 arrivals are missing"),
         ("meet", 5, "completes a phase, which .noComplete rules out"),
+        ("meet", 7, "for the phase of parity 2: a parity is 0 or 1"),
         ("meet", 6, "makes 1,048,576 bytes wait, of at most 1,048,575"),
         ("bulk", 3, "whose phase lacks 16 bytes"),
         ("bulk", 5, "whose phase lacks 1 of 1 arrivals"),

@@ -174,7 +174,13 @@ def _awaited(i: Instruction):
             return None
         p, memory, at, where = found
         wanted = _lanes(S, get(S, R), where)
-        wanted = (wanted & np.uint32(1)).astype(_STATE) if by_parity else words.parity(wanted)
+        if by_parity and (wrong := wanted > 1).any():
+            n = int(np.argmax(wrong))
+            raise fault(
+                S, i.line, "barrier", f"{where_is(S, where[n])} waits at an mbarrier for the "
+                f"phase of parity {wanted.astype(np.int32)[n]}: a parity is 0 or 1.",
+            )  # fmt: skip
+        wanted = wanted.astype(_STATE) if by_parity else words.parity(wanted)
         return p, words.parity(memory[at]) != wanted, memory, at, where
 
     return look
