@@ -58,11 +58,12 @@ RIGHT = [
         "08_causal",
         "nothing is corrected before the first key",
         (
+            ("        new_max = fmaxf(new_max, -1e30f);\n", ""),
             (
-                "        new_max = fmaxf(new_max, -1e30f);\n",
-                "        if (new_max == minus_infinity()) new_max = 0.0f;\n",
+                "exp2f(row_max - new_max)",
+                "new_max == minus_infinity() ? 0.0f : exp2f(row_max - new_max)",
             ),
-            ("        row_max = new_max;\n", "        row_max = fmaxf(new_max, -400.0f);\n"),
+            ("        row_max = new_max;\n", "        row_max = fmaxf(new_max, -1e30f);\n"),
         ),
     ),
     (
