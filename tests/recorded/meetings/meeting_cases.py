@@ -1,7 +1,7 @@
 """Launches that tell when an access to shared memory costs more wavefronts than it does alone.
 
-A warpgroup stores or loads, 32 words in 32 banks at a time, beside another that multiplies, copies,
-or does nothing; and chapter 11's kernels, as they are and with a barrier more or less before they
+A warpgroup stores 32 words in 32 banks at a time, beside another that multiplies, copies, or does
+nothing; and chapter 11's kernels, as they are and with a barrier more or less before they
 store O. `tools/record/hopper/record_meetings.py` has Nsight Compute count them on a GPU.
 """
 
@@ -25,7 +25,7 @@ from ..hopper import COMMON, OPTIONS
 
 STEPS = 8  # accesses of a warp in a round
 THREADS, SHARED = 256, 24 * 1024
-KINDS = {"nothing": 0, "stores": 1, "loads": 2}
+KINDS = {"nothing": 0, "stores": 1}  # and 2, loads, which ptxas drops: nobody uses the words
 # What the other warpgroup does, and in how many rounds: about as long as the accesses take.
 OTHERS = {
     "nothing": (0, 0),
@@ -34,7 +34,6 @@ OTHERS = {
     "copies to shared memory": (3, 12),
     "copies from shared memory": (4, 12),
     "arrivals at an mbarrier": (5, 200),
-    "loads": (6, 100),
     "stores": (7, 100),
 }
 
@@ -159,7 +158,6 @@ class Meeting:
 
 MEETINGS = (
     *(Meeting("stores", other) for other in OTHERS),
-    *(Meeting("loads", other) for other in list(OTHERS)[:5]),
     Meeting("nothing", "arrivals at an mbarrier"),
 )
 
