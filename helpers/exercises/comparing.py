@@ -170,7 +170,7 @@ def distance(one: str, other: str) -> int:
     below = _alike_rows(a[::-1], b[::-1])
     first, second = _lines(a[: len(a) - below]), _lines(b[: len(b) - below])
     a, b = _grams(first - second), _grams(second - first)
-    return ((a - b) + (b - a)).total()
+    return sum(abs(a[gram] - b[gram]) for gram in a.keys() | b.keys())
 
 
 def _alike_rows(a: list[str], b: list[str]) -> int:
@@ -187,7 +187,12 @@ def _grams(lines: Counter) -> Counter:
     """Neighbouring words and signs, three at a time."""
     found: Counter = Counter()
     for line, times in lines.items():
-        words = ["", *_TOKEN.findall(line), ""]
-        for gram in zip(words, words[1:], words[2:], strict=False):
+        for gram in _grams_of(line):
             found[gram] += times
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _grams_of(line: str) -> tuple[tuple[str, ...], ...]:
+    words = ["", *_TOKEN.findall(line), ""]
+    return tuple(zip(words, words[1:], words[2:], strict=False))

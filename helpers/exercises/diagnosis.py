@@ -43,6 +43,7 @@ _ABOUT = {
     "out-of-bounds": _AT_EDGES,
     "not a multiple": re.compile(r"unit|number|factor|term"),
 }
+_SIZE_T = re.compile(r"size_t\b(?<!\wsize_t)")  # a word; begins as it is, and is soon found
 _NO_BRACKETS = str.maketrans("()", "  ")
 _EVEN = 1e-3  # that factors of one number may differ by
 _ABOVE = 3  # lines above, at most, in which a condition may hold for the lines below
@@ -312,9 +313,7 @@ def _by_a_factor(exercise: Exercise, seen: Behaviour) -> bool:
 def _plain(text: str) -> str:
     """A text without blanks and brackets, which rules and solutions set otherwise."""
     text = text.translate(_NO_BRACKETS)  # hundreds of texts a check: sooner than by one pattern
-    if "size_t" in text:
-        text = re.sub(r"\bsize_t\b", " ", text)
-    return "".join(text.split())
+    return "".join(_SIZE_T.sub(" ", text).split())
 
 
 def _good(exercise: Exercise, some: list[str], seen: list[Behaviour]) -> str:
