@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import gc
 import os
 import pickle
 import sys
@@ -37,6 +38,16 @@ def pytest_xdist_auto_num_workers() -> int:
     """One worker more than processors: a quarter of the time they wait for browsers and kernels."""
     mine = getattr(os, "sched_getaffinity", None)
     return 1 + (len(mine(0)) if mine else os.cpu_count() or 1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nobody looks for garbage among hundreds of thousands of objects that all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

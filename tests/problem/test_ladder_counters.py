@@ -6,13 +6,12 @@ d, and what ncu counted.
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 
 import pytest
 
-from helpers.problem.attention import make_inputs, rung
+from helpers.problem.ladder import rung
 
 FILE = Path(__file__).parents[1] / "recorded" / "data" / "ladder_counters.json"
 DATA = json.loads(FILE.read_text()) if FILE.exists() else {"cases": [], "metrics": {}}
@@ -39,19 +38,13 @@ def name_of(case: dict) -> str:
     return f"{case['file'].removesuffix('.cu')}-{case['entry']}-{settings}-{case['N']}x{case['d']}"
 
 
-@functools.lru_cache(4)
-def simulated(name: str, settings: tuple, N: int, d: int) -> dict:
-    """The reports of a rung, by kernel."""
-    _, reports = rung(name).simulate(*make_inputs(N, d, seed=5), **dict(settings))
-    return {report.entry: report for report in reports}
-
-
 @pytest.mark.skipif(not FILE.exists(), reason="no counters of the ladder are recorded yet")
 @pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in DATA["cases"]])
 def test_counters_equal_the_gpu(case):
-    one = rung(case["rung"])
-    settings = tuple(case["parameters"].items())
-    report = simulated(one.name, settings, case["N"], case["d"])[case["entry"]]
+    size = {"N": case["N"], "d": case["d"]}
+    problem = rung(case["rung"]).problem(case["entry"], **size, **case["parameters"])
+    [launch] = problem.prepare().launches
+    report = launch.simulate(copy=False, count=True).report
     assert [*report.grid][: len(case["grid"])] == case["grid"]
     assert [*report.block][: len(case["block"])] == case["block"]
     recorded = {metric: case["ncu"][metric] for metric in DATA["metrics"]}
