@@ -55,7 +55,10 @@ EXERCISES: tuple[Exercise, ...] = (
             "A server reads a long text in chunks: $K$ and $V$ have all tokens so far, $Q$ only "
             "the last ones. And a token sees no more than the last `window` tokens, itself the "
             "last of them. Walk along the keys that a block needs, hide from each row what it "
-            "does not see, and keep its softmax up to date."
+            "does not see, and keep its softmax up to date.\n\n"
+            "An example: with `n_k` = 10 and `n_q` = 3, rows 0, 1 and 2 of $Q$ are tokens 7, 8 "
+            "and 9. With a window of 4, row 0 sees keys 4 to 7, and row 2 sees keys 6 to 9. A "
+            "window may be longer than the text so far."
         ),
         hints=(
             "Which token does row 0 of Q belong to? Of all rows of a block, the first one sees the "

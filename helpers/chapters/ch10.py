@@ -45,7 +45,10 @@ EXERCISES: tuple[Exercise, ...] = (
         title="copies that run ahead",
         task=(
             "Keep several tiles of $V$ under way: start the first ones before the loop, and one "
-            "more in each round. The wait stands already, and so does the one barrier of a round."
+            "more in each round. The wait stands already, and so does the one barrier of a round.\n\n"
+            "`cp_async_wait<N>` lets the last N groups be under way and waits for all that were "
+            "made before them: after three groups, `cp_async_wait<1>` waits for the first two. A "
+            "commit with no new copy makes an empty group, and that counts as well."
         ),
         hints=(
             "Write down, for STAGES = 3 and five tiles, which groups a thread has made when it "
@@ -73,6 +76,10 @@ EXERCISES: tuple[Exercise, ...] = (
         counted={"m": 3, "n": 45},
         goals=(
             NO_ROOM,
+            Goal(
+                "global_load_sectors",
+                "Each row of V is copied once. Which tile is copied a second time?",
+            ),
             Goal(
                 "barriers",
                 "One a tile is enough: behind it tile t is whole, and the place of tile t - 1 is "

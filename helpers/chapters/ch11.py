@@ -36,7 +36,9 @@ EXERCISES: tuple[Exercise, ...] = (
         title="the phase to wait for",
         task=(
             "A producer and its consumers pass tiles on through STAGES places. Write the three "
-            "lines in which they wait for each other. Which parity is it, in round t?"
+            "lines in which they wait for each other. Which parity is it, in round t?\n\n"
+            "`mbarrier_wait(barrier, parity)` waits. `mbarrier_arrive(barrier)` is an arrival of "
+            "each thread that calls it, `mbarrier_arrive_warp(barrier)` one of a whole warp."
         ),
         hints=(
             "Take STAGES = 2 and write a line for each t: which place, which tile of that place, "

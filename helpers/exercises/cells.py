@@ -128,7 +128,9 @@ def _cell(one: Exercise, part: str, kind: str, slide: str, source: str) -> Cell:
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 128, break_long_words=False, break_on_hyphens=False)
+    """Lines of at most 128 characters; an empty line parts paragraphs."""
+    how = {"width": 128, "break_long_words": False, "break_on_hyphens": False}
+    return "\n\n".join(textwrap.fill(part, **how) for part in text.split("\n\n"))
 
 
 if __name__ == "__main__":

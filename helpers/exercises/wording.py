@@ -63,4 +63,4 @@ def age(exercise: Exercise) -> str:
 def asked(exercise: Exercise) -> str:
     """The task without the marks of LaTeX."""
     text = re.sub(r"\\(?:[A-Za-z]+|.)\s*", "", exercise.task)
-    return re.sub(r"[${}^]", "", text)
+    return " ".join(re.sub(r"[${}^]", "", text).split())

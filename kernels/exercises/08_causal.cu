@@ -44,6 +44,7 @@ extern "C" __global__ void flash_attention(
     int begin = 0;
     int end = n_k;
     // Gap 1: walk from the first to the last key that some row of this block sees, and no further.
+    // `end` is the number of the key behind the last one.
     const int ahead = n_k - n_q;  //!
     begin = max(0, ahead + first - window + 1);  //!
     end = min(n_k, ahead + first + 32);  //!

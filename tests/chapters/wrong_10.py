@@ -65,6 +65,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             ("started only just now",),
         ),
         Wrong(
+            "the last tile again and again",
+            ((_START, "start_copy(s_V[next % STAGES], V, min(next, tiles - 1) * TILE, n);"),),
+            "goal",
+            ("Which tile is copied a second time",),
+        ),
+        Wrong(
             "a second barrier",
             ((_START, _START + "\n        __syncthreads();"),),
             "goal",

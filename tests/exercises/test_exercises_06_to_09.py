@@ -67,6 +67,11 @@ RIGHT = [
         ),
     ),
     (
+        "10_ahead",
+        "copies past the last tile, which read nothing",
+        (("if (next < tiles) start_copy(", "start_copy("),),
+    ),
+    (
         "08_causal",
         "whole tiles",
         (("first - window + 1)", "first - window + 1) / B_C * B_C"),),
