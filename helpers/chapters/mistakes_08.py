@@ -147,10 +147,6 @@ _MASK = "if (key + j > token || key + j <= token - window) score = minus_infinit
 _GUARD = "        new_max = fmaxf(new_max, -1e30f);\n"
 _EMPTY = "        if (new_max == minus_infinity()) new_max = 0.0f;\n"
 _FACTOR = "exp2f(row_max - new_max)"
-_NOT_LOW = (
-    "What stands for the maximum of a row that has met no key is not far below all scores. A row "
-    "with scores far below it keeps it: its weights are 0 then, and 0 is divided by 0."
-)
 
 CAUSAL = (
     _mask_if(
@@ -302,8 +298,16 @@ CAUSAL = (
         "the gap in each weight. To mend the correction alone leaves the weights NaN.",
         ((_GUARD, ""),),
     ),
-    Misconception(_NOT_LOW, ((_GUARD, _EMPTY),)),
-    Misconception(_NOT_LOW, ((_GUARD, _GUARD.replace("-1e30f", "0.0f")),)),
+    Misconception(
+        "What stands for the maximum of a row that has met no key is not far below all scores. A "
+        "row with scores far below it keeps it: its weights are 0 then, and 0 is divided by 0.",
+        ((_GUARD, _EMPTY),),
+    ),
+    Misconception(
+        "The least that a maximum can be is not far below all scores. A row whose scores are far "
+        "below it has that for its maximum: its weights are 0 then, and 0 is divided by 0.",
+        ((_GUARD, _GUARD.replace("-1e30f", "0.0f")),),
+    ),
 )
 
 PARTS = (
