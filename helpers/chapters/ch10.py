@@ -46,8 +46,8 @@ EXERCISES: tuple[Exercise, ...] = (
         task=(
             "Keep several tiles of $V$ under way: start the first ones before the loop, and one "
             "more in each round. The wait stands already, and so does the one barrier of a round."
-            "\n\n`cp_async_wait<N>` lets the last N groups be under way and waits for all that were "
-            "made before them: after three groups, `cp_async_wait<1>` waits for the first two. A "
+            "\n\n`cp_async_wait<N>` lets the last N groups be under way and waits for all that "
+            "were made before them: after three groups, `cp_async_wait<1>` waits for the first two. A "
             "commit with no new copy makes an empty group, and that counts as well."
         ),
         hints=(
