@@ -384,6 +384,14 @@ template <bool ROLES> __device__ void tiles(const float* in, float* out, int n) 
     for (int i = 0; i < n; ++i) { load(i + 1); use(i); }
   }
 }
+template <typename Wait>
+__device__ void rows(float* x, float* y, Wait wait) {
+  if (threadIdx.x == 0) x[blockIdx.x] = blockIdx.x;
+  wait();
+  if (threadIdx.x < gridDim.x) y[blockIdx.x * gridDim.x + threadIdx.x] = x[threadIdx.x]; }
+extern "C" __global__ void grid_waits(float* x, float* y) {
+  rows(x, y, [] { cooperative_groups::this_grid().sync(); }); }
+extern "C" __global__ void blocks_wait(float* x, float* y) { rows(x, y, [] { __syncthreads(); }); }
 extern "C" __global__ void together(const float* in, float* out, int n) {
   tiles<false>(in, out, n); }
 extern "C" __global__ void apart(const float* in, float* out, int n) { tiles<true>(in, out, n); }
@@ -422,14 +430,8 @@ def test_pipelines_of_two_stages(entry, schedule):
 
 @pytest.mark.parametrize("meets", [True, False])
 def test_the_sanitizer_knows_of_barriers_of_the_grid(meets):
-    source = """#include <cooperative_groups.h>
-    extern "C" __global__ void k(float* x, float* y) {
-      auto grid = cooperative_groups::this_grid();
-      if (threadIdx.x == 0) x[blockIdx.x] = blockIdx.x;
-      MEET;
-      if (threadIdx.x < gridDim.x) y[blockIdx.x * gridDim.x + threadIdx.x] = x[threadIdx.x]; }
-    """.replace("MEET", "grid.sync()" if meets else "__syncthreads()")
     x, y = np.zeros(4, np.float32), np.zeros(16, np.float32)
-    report = simulator.launch(source, "k", 4, 64, (x, y), cooperative=True, sanitize=True)
+    entry = "grid_waits" if meets else "blocks_wait"
+    report = simulator.launch(LIBRARY, entry, 4, 64, (x, y), cooperative=True, sanitize=True)
     assert [f.kind for f in report.findings] == ([] if meets else ["race"])
     assert (y.reshape(4, 4) == np.arange(4)).all()
