@@ -94,9 +94,8 @@ def test_kernels_themselves_are_right_and_have_no_finding(kernel):
     for number, trial in enumerate(trials(*kernel)):
         assert run(KERNELS, trial) is None, trial.label
         if number == 0:  # far from the limit, so that the limit can be strict
-            error, limit = error_of(KERNELS, trial)
+            error, limit = error_of(KERNELS, trial, "warps")
             assert error <= limit / 3
-            assert run(KERNELS, trial, "warps") is None, trial.label
 
 
 def test_a_kernel_alone_is_the_same_program():

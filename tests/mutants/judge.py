@@ -128,10 +128,10 @@ def counters(folder: Path, trial: Trial) -> dict[str, int]:
     return _launch(prepare(folder, trial)[1], count=True).counters
 
 
-def error_of(folder: Path, trial: Trial) -> tuple[float, float]:
-    """(largest error of a row relative to its length, what it may be)."""
+def error_of(folder: Path, trial: Trial, schedule: str) -> tuple[float, float]:
+    """(largest error of a row relative to its length, what it may be), in a schedule."""
     problem, prepared = prepare(folder, trial)
-    _launch(prepared)
+    _launch(prepared, schedule=schedule)
     return float(_errors(problem, prepared).max()), problem.tolerance
 
 
