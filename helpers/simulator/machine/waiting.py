@@ -224,6 +224,15 @@ def _deadlock(S, parked: list[Parked]) -> None:
             f"threads of the warpgroup never reach{elsewhere}: let all 128 pass the same products."
             f"{before}",
         )  # fmt: skip
+    if first.count is not None:
+        alike = [p for p in parked + S.arrived if p.barrier == first.barrier]
+        block = _full(S, first.group.mask).any(axis=1).argmax()
+        come = sum(int(_full(S, p.group.mask)[block].sum()) for p in alike)
+        raise fault(
+            S, line, "barrier", f"{who} waits for ever at barrier {first.barrier}: it opens for "
+            f"{first.count} threads, and {come} have come{elsewhere}. Check its number, who "
+            f"arrives, and for how many threads each says it is.{before}",
+        )  # fmt: skip
     raise fault(
         S, line, "barrier", f"{who} waits at a barrier that some threads of its block never "
         f"reach{elsewhere}: every thread must pass the same barriers.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..errors import SimulatorError
 from ..limits import SIMULATED, WORD
@@ -96,25 +97,57 @@ class _Word:
     size: int  # bytes of the access as written
 
 
+class _Made(NamedTuple):
+    """One access of the machine code."""
+
+    bytes: tuple[object, int, int]  # base, offset and how many
+    word: _Word  # whose instruction it is made at
+
+
 class _Window:
-    """Accesses that nothing keeps from being joined, and the plans of those before."""
+    """Accesses that nothing keeps from being joined, and the plans of those before.
+
+    A store of a word that is stored already joins none of those before. It takes their place if
+    nothing lies between: the same bytes are stored by two instructions, one after the other.
+    """
 
     def __init__(self, alignment: Callable[[object], int], store: bool):
         self.alignment, self.store = alignment, store
         self.bases: dict[object, list[_Word]] = {}
         self.plans: dict[int, Plan | None] = {}
+        self.last: _Made | None = None
 
     def add(self, place: int, form: Form, words: list[int], size: int) -> None:
         base, constant = form
         offsets = tuple(constant + w for w in words)
+        known = self.bases.get(base, ())
+        if self.store and any(w in a.words for a in known for w in offsets):
+            self._flush()
         self.bases.setdefault(base, []).append(_Word(place, constant, offsets, size))
 
     def close(self) -> None:
-        for base, accesses in self.bases.items():
-            self._join(self.alignment(base), accesses)
-        self.bases = {}
+        """Nothing that comes joins what came before."""
+        self._flush()
+        self.last = None
 
-    def _join(self, alignment: int, accesses: list[_Word]) -> None:
+    def _flush(self) -> None:
+        made: list[_Made] = []
+        for base, accesses in self.bases.items():
+            made += self._join(base, accesses)
+        self.bases = {}
+        if not self.store:
+            return
+        for one in sorted(made, key=lambda one: one.word.place):
+            if self.last is not None and one.bytes == self.last.bytes:
+                word, (_, offset, width) = self.last.word, self.last.bytes
+                plan = self.plans[word.place]
+                plan = ((0, word.size),) if plan is None else plan
+                gone = (offset - word.constant, width)
+                self.plans[word.place] = tuple(part for part in plan if part != gone)
+            self.last = one
+
+    def _join(self, base: object, accesses: list[_Word]) -> list[_Made]:
+        alignment = self.alignment(base)
         present: dict[int, _Word] = {}
         aligned: dict[int, int] = {}  # 16-byte window -> alignment known there
         for a in accesses:
@@ -122,7 +155,7 @@ class _Window:
                 present.setdefault(w, a)
                 window = w // 16
                 aligned[window] = max(aligned.get(window, alignment), a.size)
-        plans: dict[int, list[tuple[int, int]]] = {a.place: [] for a in accesses}
+        made = []
         for window in sorted({w // 16 for w in present}):
             known = aligned[window]
             if known < 8:
@@ -133,10 +166,12 @@ class _Window:
                     (present[w] for w in here if offset <= w < offset + width),
                     key=lambda a: a.place,
                 )
-                plans[first.place].append((offset - first.constant, width))
+                made.append(_Made((base, offset, width), first))
         for a in accesses:
-            plan = tuple(plans[a.place])
+            parts = [one.bytes for one in made if one.word is a]
+            plan = tuple((offset - a.constant, width) for _, offset, width in parts)
             self.plans[a.place] = plan if plan != ((0, a.size),) else None
+        return made
 
     def _widths(self, words: list[int], start: int, alignment: int):
         """(offset, bytes) of the accesses that serve the words of one 16-byte window."""

@@ -121,3 +121,35 @@ def test_no_kernel_of_the_course_is_marked(file):
         prepared.need(symbol)
         machine = machine_code_of(compiled.request, name, assembled.ARCHITECTURE)
         assert assembled.differences(prepared.codes[symbol], machine) == {}
+
+
+# Words of shared memory, of a thread's 16 bytes and beyond, in the order in which they are stored.
+AGAIN = ("0 0", "0 0 0", "0 4 4 0", "0 4 8 12 0 4 8 12 0", "0 0 4 8 12", "0 4 0 8 12", "4 0 4",
+         "0 512 0 512", "0 512 512 0", "512 0 0 516", "0 8 0 4", "0 4 512 0 4", "0 0 512 0",
+         "0 512 4 512 0")  # fmt: skip
+
+
+def test_a_word_that_is_stored_again_is_counted_as_the_assembler_has_it():
+    """Or its line is marked, as the last two are: there ptxas keeps stores that it drops above."""
+    bodies = [
+        "".join(f'asm volatile("st.shared.u32 [%0+{at}], %1;" :: "r"(b), "r"(n + {n}) : "memory");'
+                for n, at in enumerate(words.split()))
+        for words in AGAIN
+    ]  # fmt: skip
+    code = "\n".join(
+        f'extern "C" __global__ void k{k}(float* o, int n) {{ extern __shared__ uint4 s[];'
+        "unsigned b = (unsigned)__cvta_generic_to_shared(s) + 16 * threadIdx.x;"
+        f"{body} o[0] = 1; }}"
+        for k, body in enumerate(bodies)
+    )
+    args = (np.zeros(1, np.float32), np.int32(7))
+    marked = []
+    for k, words in enumerate(AGAIN):
+        report = simulator.launch(code, f"k{k}", 1, 32, args, shared_mem=2048)
+        made = simulator.machine_code(code, f"k{k}").instructions
+        stores = [i.text for i in made if i.text.startswith("STS")]
+        if report.marks:
+            marked.append(words)
+        else:
+            assert report.counters["shared_store_instructions"] == len(stores), words
+    assert marked == list(AGAIN[-2:])
