@@ -347,8 +347,8 @@ class TestBarriers:
             'if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;");\n'
             'else asm volatile("bar.sync 2, 64;");\na[threadIdx.x] = 1;'
         )
-        fails("barrier", code, (floats(),), "64 threads, and 32 have come", "while others wait", block=64,
-              line=2)  # fmt: skip
+        told = ("64 threads, and 32 have come", "while others wait")
+        fails("barrier", code, (floats(),), *told, block=64, line=2)
 
     def test_an_early_exit_before_a_barrier_is_no_fault(self):
         code = kernel(
