@@ -369,6 +369,18 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         counted={"N": 37},
         timed={"N": 2048},
+        signs=(
+            (
+                r"\bat\s*=\s*(?:lane|threadIdx\.x)\s*[\^+]\s*\w+\s*;",
+                "The number of a lane is taken for a place: what another lane has in its `at` is "
+                "asked of that lane.",
+            ),
+            (
+                r"\b(\w+)\s*=\s*(?:lane|threadIdx\.x)\s*[\^+]\s*\w+\s*;(?=[\s\S]*\bat\s*=\s*\1\s*;)",
+                "The number of a lane is taken for a place: what another lane has in its `at` is "
+                "asked of that lane.",
+            ),
+        ),
         misconceptions=(
             Misconception(
                 "Lane 0 stores its own place, whatever other lanes have found. Either the place "

@@ -188,6 +188,12 @@ FLOAT2 = Exercise(
             "An index behind a pointer to float2 counts pairs, and `ty * pitch + k` counts floats.",
         ),
         (
+            r"float2\s*\*\s*(?:(?:>\s*\(|\))\s*\(?\s*&?\s*s_[QK][^;()]*\)\s*\[\s*k\s*\]"
+            r"|\)\s*&\s*s_[QK]\s*\[[^\]]*\]\s*\+\s*k\b)",
+            "An index behind a pointer to float2 counts pairs, and `k` counts floats: it is twice "
+            "as far as it should be.",
+        ),
+        (
             r"float2\s*\*\s*(\w+)\s*=[^;]*;(?:(?!\bfloat2\s*\*)[\s\S])*?\b\1\s*\[\s*k\s*\]",
             "An index behind a pointer to float2 counts pairs, and `k` counts floats.",
         ),

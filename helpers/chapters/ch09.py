@@ -168,6 +168,12 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         keeps=("return HEAD_DIM * row + 8 * where;",),
         place=PlaceMap("place", "chunk", 64, 10, 80, 8, {"s_tiles": (0, 16 * 80)}),
+        signs=(
+            (
+                r"\bpair\s*=(?![^;]*(?:/\s*2|>>\s*1))[^;]*\bplace\s*\([^;]*;",
+                "`place` counts elements, and `pair` is the number of a pair: it is half as large.",
+            ),
+        ),
         timed={"m": 1 << 20},
         misconceptions=(
             Misconception(

@@ -15,15 +15,16 @@ def _weights(case: Case) -> Arguments:
 
 
 def _scores(case: Case) -> Arguments:
-    """Rows at levels of their own; in every third the largest score comes last, and by far.
+    """Rows at levels of their own; in every fourth the largest score comes last, and by far.
 
     In others several scores are 2^126 times the first: as weights their sum would be no float.
     """
     m, n = case["m"], case["n"]
     S = 3 * normal(m, n) + np.linspace(-90, 90, m, dtype=np.float32)[:, None]
-    S[::3, -1] += 200  # more than powers of two in fp32 bear
-    S[1::3, n // 3] += 25
-    S[2::3, 32:] = S[2::3, :32].max(axis=1, keepdims=True) + 126.5
+    S[::4, -1] += 200  # more than powers of two in fp32 bear
+    S[1::4, n // 3] += 25
+    S[2::4, 32:] += 4
+    S[3::4, 32:] = S[3::4, :32].max(axis=1, keepdims=True) + 126.5
     return {"S": S, "V": normal(n, 32, seed=1), "O": empty(m, 32), "n": n}
 
 
@@ -47,8 +48,8 @@ EXERCISES: tuple[Exercise, ...] = (
             "Keep several tiles of $V$ under way: start the first ones before the loop, and one "
             "more in each round. The wait stands already, and so does the one barrier of a round."
             "\n\n`cp_async_wait<N>` lets the last N groups be under way and waits for all that "
-            "were made before them: after three groups, `cp_async_wait<1>` waits for the first two. A "
-            "commit with no new copy makes an empty group, and that counts as well."
+            "were made before them: after three groups, `cp_async_wait<1>` waits for the first "
+            "two. A commit with no new copy makes an empty group, and that counts as well."
         ),
         hints=(
             "Write down, for STAGES = 3 and five tiles, which groups a thread has made when it "
@@ -109,6 +110,15 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "The copy that a round starts goes to the place of the tile that is worked on.",
                 (("s_V[next % STAGES]", "s_V[stage]"),),
+            ),
+            Misconception(
+                "The first copies begin with tile 1: nobody copies tile 0, which the loop takes "
+                "first.",
+                (("V, ahead * TILE, n)", "V, (ahead + 1) * TILE, n)"),),
+            ),
+            Misconception(
+                "All first copies go to one place, where the last of them stays.",
+                (("s_V[ahead]", "s_V[0]"),),
             ),
             Misconception(
                 "Tiles are left out: with STAGES - 1 of them under way before the loop, the next "

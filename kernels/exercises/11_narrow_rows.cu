@@ -1,5 +1,5 @@
 // S = A B^T by wgmma, for tiles with rows of 64 bytes. TMA would swizzle them in its 64-byte mode;
-// here threads put each chunk of 16 bytes where TMA would. The product may take half of each row.
+// here threads put each chunk of 16 bytes where TMA would.
 //
 // Launch:
 //   scores  grid batches, block 128
@@ -27,8 +27,7 @@ __device__ int place(int row, int chunk) {
 extern "C" __global__ void scores(
     const half* A,  // [batches, ROWS, WIDTH]
     const half* B,  // [batches, ROWS, WIDTH]
-    float* S,       // [batches, ROWS, ROWS]
-    int columns     // 16 or 32: the product takes so many, the first ones
+    float* S        // [batches, ROWS, ROWS]
 ) {
     __shared__ __align__(1024) half s_A[ROWS * WIDTH];
     __shared__ __align__(1024) half s_B[ROWS * WIDTH];
@@ -45,7 +44,7 @@ extern "C" __global__ void scores(
 
     float r_S[8][4] = {};
     wgmma_fence(r_S);
-    for (int k = 0; k < columns / 16; k++) {
+    for (int k = 0; k < WIDTH / 16; k++) {
         // A step of the product takes 16 columns of both tiles.
         int column = 0, group_stride = 1024;
         // Gap 2: in which column does step k begin, and how far apart are groups of eight rows?

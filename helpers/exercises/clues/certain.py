@@ -24,10 +24,13 @@ def certain(
     told = None
     if exercise.place is not None:
         told = None if lines else of_the_map(exercise, text, case)
+        told = told or matching(exercise, text, exercise.signs)
         if told is None and kernel is not None:
             told = of_the_lines(exercise, text, case, kernel)
     if not lines:
         told = told or matching(exercise, text, exercise.signs) or _returns_early(exercise, text)
+        if told is None and kernel is None:
+            told = _in_turns_of_their_own(exercise, text)
     return Diagnosis(told[0], tuple(told[1])) if told else None
 
 
@@ -76,3 +79,58 @@ def _returns_early(exercise: Exercise, text: str) -> tuple[str, list[int]] | Non
                 [n],
             )
     return None
+
+
+def _in_turns_of_their_own(exercise: Exercise, text: str) -> tuple[str, list[int]] | None:
+    """A loop with a barrier that some threads of a block go through more often than others."""
+    code, own = mask(text), own_lines(exercise, whole(text))
+    for loop in re.finditer(r"\b(?:for|while)\s*\(((?:[^(){}]|\([^()]*\))*)\)\s*\{", code):
+        end = _closing(code, loop.end() - 1)
+        barrier = code.rfind("__syncthreads()", loop.end(), end)
+        if barrier < 0:
+            continue
+        line, last = line_of(code, loop.start()), line_of(code, barrier)
+        for name in _bounds(loop[1]):
+            sets = list(re.finditer(rf"(?<![\w.]){name}\s*=(?!=)([^;]*);", code[: loop.start()]))
+            if (
+                sets
+                and (n := line_of(code, sets[-1].start())) in own
+                and _of_threads(code[: loop.start()], sets[-1][1])
+            ):
+                return (
+                    f"Line {n} gives threads of a block another `{name}` each, so they go through "
+                    f"the loop of line {line} in turns of their own. Its barriers need all of "
+                    "them in every turn: let it be the same for the whole block.", [n],
+                )  # fmt: skip
+        for skip in re.finditer(r"\bif\s*\(([^;{}]*)\)\s*\{?\s*(continue|break)\s*;", code):
+            n = line_of(code, skip.start())
+            inner = re.search(r"\b(?:for|while)\s*\(", code[loop.end() : skip.start()])
+            depth = code.count("{", loop.end(), skip.start()) - code.count(
+                "}", loop.end(), skip.start()
+            )
+            if not loop.end() <= skip.start() < barrier or n not in own or (inner and depth):
+                continue
+            if _of_threads(code[: skip.start()], skip[1]):
+                return (
+                    f"Threads that {skip[2]} in line {n} never come to the barrier of line "
+                    f"{last}, at which the others wait for them.", [n],
+                )  # fmt: skip
+    return None
+
+
+def _bounds(header: str) -> list[str]:
+    """Names in the beginning and in the condition of a loop, but its own variable."""
+    parts = header.split(";")
+    own = re.findall(r"(\w+)\s*=(?!=)", parts[0]) if len(parts) == 3 else []
+    names = re.findall(r"[A-Za-z_]\w*", " ".join(parts[:2]))
+    return [name for name in dict.fromkeys(names) if name not in (*own, "int", "const")]
+
+
+def _closing(code: str, opening: int) -> int:
+    """Where the brace at `opening` is closed."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += (code[at] == "{") - (code[at] == "}")
+        if not depth:
+            return at
+    return len(code)
