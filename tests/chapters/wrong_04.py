@@ -124,6 +124,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ),
     ),
     "04_best_key": (
+        Wrong(
+            "the number of a lane for its place",
+            (("place = __shfl_down_sync(0xffffffff, at, stride)", "place = lane + stride"),),
+            "right",
+            ("The number of a lane is taken for a place",),
+        ),
         Wrong("the place stays", (("            at = place;\n", ""),), "right", ("its own place",)),
         Wrong(
             "equal scores forgotten",

@@ -12,6 +12,12 @@ _P, _DO = "*(const float4*)&s_P[k][4 * ty]", "*(const float4*)&s_dO[k][4 * tx]"
 
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "07_float2": (
+        Wrong(
+            "k of a pointer to pairs",
+            (("*(const float2*)&s_Q[ty * pitch + k]", "((const float2*)&s_Q[ty * pitch])[k]"),),
+            "right",
+            ("counts pairs, and `k` counts floats",),
+        ),
         Wrong("a word of padding", (("pitch = 18;", "pitch = 17;"),), "right", ("multiple of 8",)),
         Wrong(
             "an even number of pairs",

@@ -12,6 +12,12 @@ _LOAD_P, _LOAD_G = "ldmatrix_x4_trans(r_P", "ldmatrix_x4_trans(r_G"
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "08_causal": (
         Wrong(
+            "each row walks from its own first key",
+            (("max(0, ahead + first - window", "max(0, ahead + row - window"),),
+            "right",
+            ("gives threads of a block another `begin` each",),
+        ),
+        Wrong(
             "row 0 of Q is taken for token 0 in the mask",
             (("token = ahead + row", "token = row"),),
             "right",
@@ -75,7 +81,10 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "a tile that nobody sees is left before the barrier",
             ((_GUARD, "        if (new_max == minus_infinity()) continue;\n"),),
             "right",
-            ("barrier",),
+            (
+                "Threads that continue in line",
+                "never come to the barrier",
+            ),
         ),
     ),
     "08_parts": (

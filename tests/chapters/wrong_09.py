@@ -52,6 +52,12 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "09_repair": (
         Wrong(
+            "a place that is not halved",
+            (("place(row, j) / 2 + lane % 4", "place(row, j) + lane % 4"),),
+            "right",
+            ("`pair` is the number of a pair",),
+        ),
+        Wrong(
             "only the store", ((f"    where = {_TEN};\n", ""),), "right", ("the one for 16 chunks",)
         ),
         Wrong(

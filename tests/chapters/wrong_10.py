@@ -24,6 +24,12 @@ _FOUND = """float found = score;
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "10_ahead": (
         Wrong(
+            "the first copies begin with tile 1",
+            (("V, ahead * TILE, n)", "V, TILE * (1 + ahead), n)"),),
+            "right",
+            ("nobody copies tile 0",),
+        ),
+        Wrong(
             "no group where no tile is left",
             (
                 (_START, _START.replace("start_copy(", "{ start_copy(") + " cp_async_commit(); }"),
