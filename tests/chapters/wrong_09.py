@@ -52,8 +52,11 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "09_repair": (
         Wrong(
-            "a place that is not halved",
-            (("place(row, j) / 2 + lane % 4", "place(row, j) + lane % 4"),),
+            "a place that is not halved, in brackets of one's own",
+            (
+                ("chunk ^ (row / 4 % 2)", "chunk ^ row / 4 % 2"),
+                ("place(row, j) / 2 + lane % 4", "place(row, j) + lane % 4"),
+            ),
             "right",
             ("`pair` is the number of a pair",),
         ),
