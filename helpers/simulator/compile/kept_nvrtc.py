@@ -3,9 +3,10 @@
 The folder is `attention-kernels` in the user's folder for caches; `HELPERS_COMPILED` names another
 one, and `HELPERS_COMPILED=off` keeps nothing. A file is named by a hash of all that decides what
 is in it: source, included files and where they lie, options, the compiler's version, the toolkit's
-headers. Where the process works does not matter: a notebook finds what a script compiled. A file is
-written beside its place and then moved there, so that nobody reads half of one. Files that were not
-used for long go first when there is too much.
+headers. Where the process works does not matter: a notebook finds what a script compiled. What
+nvdisasm prints of machine code is kept, too. A file is written beside its place and then moved
+there, so that nobody reads half of one. Files that were not used for long go first when there is
+too much.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from .providers import (
@@ -57,6 +59,25 @@ class KeptNvrtc(NvrtcProvider):
         paths = [path for path, _, _ in request.includes]
         parts = [_FORMAT, request.key, self.version, cubin, paths, *_toolkit()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def kept_text(parts: list, make: Callable[[], str]) -> str:
+    """A text that is made once and kept beside what NVRTC has made.
+
+    Args:
+        parts: all that decides what the text is, as JSON can hold it.
+        make: makes it. What this raises is not kept.
+    """
+    folder = kept_folder()
+    if folder is None:
+        return make()
+    key = hashlib.sha256(json.dumps([_FORMAT, "text", *parts]).encode()).hexdigest()
+    file = folder / f"{key}.json"
+    if (found := _read(file)) is not None:
+        return found[0].ptx
+    text = make()
+    _write(file, Compilation(text, "", {}), b"")
+    return text
 
 
 def kept_folder() -> Path | None:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 import pytest
 
-from helpers.simulator.compile import kept_nvrtc, machine_code
+from helpers.simulator.compile import kept_nvrtc, machine_code, sass
 from helpers.simulator.compile.compiler import request_of
 from helpers.simulator.compile.kept_nvrtc import KeptNvrtc, kept_folder
 from helpers.simulator.compile.providers import NvrtcProvider
@@ -89,7 +89,26 @@ def test_lines_are_found_in_another_working_directory(folder, tmp_path, monkeypa
         lines.append(sorted(machine_code.machine_code(source, "k").by_line))
         texts.add(KeptNvrtc().compile(request(source, ())).ptx)
     assert lines[0] == lines[1] == lines[2] and 2 in lines[0]
-    assert len(texts) == 1 and len(list(folder.iterdir())) == 2  # machine code, and PTX
+    assert len(texts) == 1 and len(list(folder.iterdir())) == 3  # machine code, its text, and PTX
+
+
+def test_what_nvdisasm_prints_is_kept(folder, monkeypatch):
+    """It takes a third of a second to start, and chapters show the code of the same kernels."""
+    starts = []
+    printed = sass._printed
+    monkeypatch.setattr(sass, "_printed", lambda *given: starts.append(1) or printed(*given))
+    source = KERNEL.replace("FACTOR", "7.0f")
+    code = machine_code.machine_code(source, "k")
+    again = []
+    for _ in range(2):
+        sass.disassemble.cache_clear()  # as a new process
+        again.append(sass.disassemble(code.cubin))
+    assert again[0] == again[1] and "FMUL" in again[0] and len(starts) == 1
+    with pytest.raises(SimulatorError):
+        sass.disassemble(b"no cubin")
+    monkeypatch.setenv(kept_nvrtc.VARIABLE, "off")
+    sass.disassemble.cache_clear()
+    assert sass.disassemble(code.cubin) == again[0] and len(starts) == 3
 
 
 def test_nothing_half_written_is_left_behind(folder, monkeypatch):
