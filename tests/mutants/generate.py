@@ -10,28 +10,30 @@ from pathlib import Path
 
 from helpers.kernels import KERNELS
 
+from .hopper_patterns import HOPPER_KINDS, HOPPER_PATTERNS
 from .text import Source, matching, split
 
 # Every kernel of a chapter that has its notebook, and the header that computes. include/ptx.cuh has
 # an instruction a function, which its callers' mutants and tests of the simulator cover.
 CHAPTERS = {path.name[:2] for path in (KERNELS.parent / "notebooks").glob("[0-9]*.ipynb")}
-# Later steps of chapter 11 change what is waited for, and when: tests/problem/test_flash_hopper.py
-# takes that out line by line.
-_WAITS = re.compile("11[b-g]_")
+HOPPER_HEADER = "include/hopper.cuh"
 FILES = (
-    *sorted(
-        path.name
-        for path in KERNELS.glob("*.cu")
-        if path.name[:2] in CHAPTERS and not _WAITS.match(path.name)
-    ),
+    *sorted(path.name for path in KERNELS.glob("*.cu") if path.name[:2] in CHAPTERS),
+    HOPPER_HEADER,
     "include/swizzle.cuh",
 )
-KINDS = ("barrier", "index", "guard", "loop", "swizzle", "stride", "scale")
+KINDS = ("barrier", "index", "guard", "loop", "swizzle", "stride", "scale", *HOPPER_KINDS)
 # A kernel that is a step over another: lines that it shares with that one are judged there alone.
 # Barriers that stay where the copies around them move are tested in tests/problem.
 _OVERLAP = ("09_flash_swizzled.cu", *(name for name in FILES if name.startswith("10")))
 STEPS = dict(zip(_OVERLAP[1:], _OVERLAP, strict=False))
-STEPS["11a_wgmma.cu"] = "10c_double_buffer.cu"
+_HOPPER = [name for name in FILES if re.match("11[a-g]_", name)]
+STEPS.update(zip(_HOPPER, ("10c_double_buffer.cu", *_HOPPER), strict=False))
+STEPS["11g_persistent.cu"] = "11e_ping_pong.cu"
+# But what keeps chapter 11's copies and products in order is judged in each kernel: what is in
+# flight around such a line is another thing there.
+LATER = frozenset(name for name in _HOPPER if name[:3] != "11a")
+IN_ORDER, WHOLE = ("barrier", "phase", "group", "proxy"), ("flash_attention", "produce")
 
 # Which arguments of the kernels' own functions are indices or extents.
 INDEX_ARGUMENTS = {
@@ -44,7 +46,7 @@ TOY_PLACE = (1, 2)  # the first argument of `place` in 09_toy_swizzle.cu names a
 
 DECLARED = re.compile(
     r"(?m)^[ ]*(?:extern |const |__shared__ |__align__\(\d+\) )*"
-    r"(?:float4|float|unsigned|int|ELEMENT) \w+(?:\[[^\]\n]*\])+(?: = \{\})?;"
+    r"(?:float4|float|unsigned|int|char|ELEMENT) \w+(?:\[[^\]\n]*\])+(?: = \{\})?;"
 )
 DEFINED = re.compile(
     r"(?m)^[ ]*(?:(?:const )?(?:int|long long|float\*|ELEMENT\*) \w+|const (?:float|ELEMENT)\* \w+"
@@ -202,7 +204,9 @@ def mutants(file: str | None = None, folder: Path = KERNELS) -> list[Mutant]:
         last = source.code.find("\n", end)
         before = source.code[first:last].strip()
         after = (source.code[first:start] + new + source.code[end:last]).strip()
-        if before == after or "\n" in before or before in known:
+        if before == after or "\n" in before:
+            continue
+        if before in known and not (file in LATER and kind in IN_ORDER and function in WHOLE):
             continue
         body = next(b for b in source.bodies if b.name == function)
         above = source.code[body.start : first].split("\n")
@@ -224,8 +228,13 @@ def shared_lines(file: str, folder: Path = KERNELS) -> frozenset[str]:
 
 def _edits(file: str, source: Source) -> Iterator[Edit]:
     code = source.code
+    if file == HOPPER_HEADER:  # an instruction a function, and what tells wgmma of a tile
+        for kind, pattern, new in HOPPER_PATTERNS:
+            for m in re.finditer(pattern, code):
+                yield kind, *m.span(), new
+        return
     declared = [m.span() for m in DECLARED.finditer(code)]
-    for kind, pattern, new in PATTERNS:
+    for kind, pattern, new in (*PATTERNS, *(HOPPER_PATTERNS if file.startswith("11") else ())):
         for m in re.finditer(pattern, code):
             yield kind, *m.span(), new
     for name, pattern, new in SWIZZLES:

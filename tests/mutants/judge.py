@@ -21,7 +21,7 @@ from helpers.problem.problem import PreparedProblem, Problem
 from helpers.simulator import SimulatorError
 from helpers.simulator.compile.compiler import compile_ptx
 
-from .generate import FILES, Mutant
+from .generate import FILES, HOPPER_HEADER, Mutant
 from .targets import Trial
 from .text import Source
 
@@ -202,6 +202,8 @@ def concerned(file: str, function: str) -> tuple[tuple[str, str], ...]:
     """The kernels, as (file, entry), that run a function of a file, itself or through others."""
     if file == "include/swizzle.cuh":
         return (("09_flash_swizzled.cu", "flash_attention"),)
+    if file == HOPPER_HEADER:
+        return (("11b_tma.cu", "flash_attention"),)
     source = Source((KERNELS / file).read_text(encoding="utf-8"))
     bodies = {b.name: source.code[b.start : b.end] for b in source.bodies}
     found = {function}

@@ -84,10 +84,22 @@ def release(S, parked: list[Parked], spinning: list) -> list:
                 p.group = Group(g.frame, g.block, rest, g.visited, g.met)
                 parked.append(p)
         if isinstance(number, int):
-            S.arrived = [a for a in S.arrived if a.barrier != number]
+            _forget(S, number, open_)
     if not freed and not spinning:
         return _time_out(S, parked, alive)
     return freed
+
+
+def _forget(S, number: int, open_) -> None:
+    """Arrivals at a barrier count once: those of the blocks in which it has opened are over."""
+    kept = []
+    for a in S.arrived:
+        left = _full(S, a.group.mask) & ~open_
+        if a.barrier == number and left.any():
+            a.group = Group(a.group.frame, a.group.block, _shape(S, left))
+        if a.barrier != number or left.any():
+            kept.append(a)
+    S.arrived = kept
 
 
 def _time_out(S, parked: list[Parked], alive) -> list:
@@ -159,11 +171,29 @@ def _tell_sanitizer(S, here: list[Parked], number, open_) -> None:
 
 def _open_blocks(S, here: list[Parked], alive) -> np.ndarray:
     come = np.zeros(S.layout.nblocks, np.int64)
-    for p in here + [a for a in S.arrived if a.barrier == here[0].barrier]:
+    together = here + [a for a in S.arrived if a.barrier == here[0].barrier]
+    for p in together:
         come += _full(S, p.group.mask).sum(axis=1)
-    counts = [p.count for p in here if p.count is not None]
+    counts = [p.count for p in together if p.count is not None]
+    if len(set(counts)) > 1:
+        _different_counts(S, together)
     wanted = max(counts) if counts else alive.sum(axis=1)  # a barrier counts whole warps
     return ((come >= wanted) & (come > 0))[:, None]
+
+
+def _different_counts(S, together: list[Parked]) -> None:
+    """Refuse a barrier at which threads of one block count differently."""
+    counted = [p for p in together if p.count is not None]
+    for p in counted:
+        for q in counted:
+            blocks = _full(S, p.group.mask).any(axis=1) & _full(S, q.group.mask).any(axis=1)
+            if p.count < q.count and blocks.any():
+                raise fault(
+                    S, p.instruction.line, "barrier",
+                    f"{where(S, _shape(S, _full(S, p.group.mask)))} comes to barrier {p.barrier} "
+                    f"of {p.count} threads, and others come to it in line {q.instruction.line} as "
+                    f"to one of {q.count}: let all name one number of threads.",
+                )  # fmt: skip
 
 
 def _lanes(S, full: np.ndarray) -> np.ndarray:

@@ -319,6 +319,34 @@ def test_the_sanitizer_finds_what_was_not_waited_for(entry, wrong, kind, told):
     assert any(f.kind == kind and told in f.message for f in findings), findings
 
 
+LATE = (
+    PTX.split('extern "C"')[0]
+    + r"""
+extern "C" __global__ void late(float* out, int count) {  // two warps read, the third one writes
+  __shared__ u64 b; __shared__ float s[32];
+  int t = threadIdx.x, w = t / 32;
+  if (t == 0) init(&b, count);
+  if (t < 32) s[t] = t;
+  __syncthreads();
+  if (w < 2) {
+    if (t % 32 == 0) arrive(&b);
+    out[t] = s[t % 32];
+    if (t % 32 == 0) arrive(&b);
+  } else { wait(&b, 0); s[t % 32] = 1; }
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("count", "races"), [(4, 0), (3, 1)])
+def test_an_arrival_after_the_last_one_is_not_of_the_phase(count, races):
+    """Both warps arrive at once: with a count of 3 the second one's arrival is the next phase's."""
+    out = np.zeros(64, np.float32)
+    options = {"schedule": "lockstep", "sanitize": True}
+    found = simulator.launch(LATE, "late", 1, 96, (out, np.int32(count)), **options).findings
+    assert [f.kind for f in found] == ["race"] * races
+
+
 # ------------------------------------------------------------------ libcu++
 
 LIBRARY = r"""

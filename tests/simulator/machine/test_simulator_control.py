@@ -168,6 +168,16 @@ def test_a_barrier_to_which_half_of_its_threads_come_never_opens():
         run(kernel(body), np.zeros(64, np.int32), block=64)
 
 
+def test_a_barrier_of_two_numbers_of_threads():
+    body = (
+        'if (threadIdx.x < 32) { asm volatile("bar.arrive 1, 32;"); }'
+        'else { asm volatile("bar.sync 1, 64;"); a[0] = 1; }'
+    )
+    told = "barrier 1 of 32 threads, and others .* one of 64"
+    with pytest.raises(simulator.SimulatorError, match=told):
+        run(kernel(body), np.zeros(1, np.int32), block=64)
+
+
 def test_warp_barrier_between_diverged_halves():
     body = (
         "__shared__ int s[32]; int t = threadIdx.x; if (t < 16) { s[t] = t * 3; __syncwarp(); "

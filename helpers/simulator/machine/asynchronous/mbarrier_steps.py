@@ -128,8 +128,22 @@ def arrive(S, i: Instruction, memory, at, where, count, bytes_, drop=False) -> n
             "make the count of its initialisation the number of arrivals of each phase.",
         )  # fmt: skip
     if S.sanitizer is not None:
-        S.sanitizer.arrived(S, at[counts > 0], where[counts > 0], completed)
+        late = _behind(memory, at, found, completed) & (counts > 0)
+        some = (counts > 0) & ~late
+        S.sanitizer.arrived(S, at[some], where[some], completed)
+        if late.any():
+            S.sanitizer.arrived(S, at[late], where[late], completed[:0])
     return found
+
+
+def _behind(memory, at: np.ndarray, found: np.ndarray, completed: np.ndarray) -> np.ndarray:
+    """Which of some arrivals came when the last of `completed` phases was over: to the next one."""
+    late = np.zeros(len(at), np.bool_)
+    for one in completed.tolist() if len(at) > len(completed) else ():
+        own = np.flatnonzero(at == one)
+        same = words.parity(found[own]) == words.parity(memory[one])
+        late[own] = np.logical_and.accumulate(same[::-1])[::-1]
+    return late
 
 
 def _change_step(i: Instruction):
