@@ -117,6 +117,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("V, ahead * TILE, n)", "V, (ahead + 1) * TILE, n)"),),
             ),
             Misconception(
+                "The first copies leave out tile 0 and its place, with which the loop begins.",
+                (("int ahead = 0; ahead < STAGES - 1", "int ahead = 1; ahead < STAGES"),),
+            ),
+            Misconception(
                 "All first copies go to one place, where the last of them stays.",
                 (("s_V[ahead]", "s_V[0]"),),
             ),

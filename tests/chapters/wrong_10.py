@@ -24,6 +24,12 @@ _FOUND = """float found = score;
 WRONG: dict[str, tuple[Wrong, ...]] = {
     "10_ahead": (
         Wrong(
+            "the first place stays empty",
+            (("int ahead = 0; ahead < STAGES - 1", "int ahead = 1; ahead <= STAGES - 1"),),
+            "right",
+            ("leave out tile 0 and its place",),
+        ),
+        Wrong(
             "the first copies begin with tile 1",
             (("V, ahead * TILE, n)", "V, TILE * (1 + ahead), n)"),),
             "right",
