@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     "10_ahead": (
         Wrong(
             "the first place stays empty",
-            (("int ahead = 0; ahead < STAGES - 1", "int ahead = 1; ahead <= STAGES - 1"),),
+            (("int ahead = 0; ahead < STAGES - 1", "int ahead = 1; ahead < STAGES"),),
             "right",
             ("leave out tile 0 and its place",),
         ),
