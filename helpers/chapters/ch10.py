@@ -69,7 +69,12 @@ EXERCISES: tuple[Exercise, ...] = (
             "does for both."
         ),
         entry="weighted_rows",
-        cases=({"m": 3, "n": 45}, {"m": 2, "n": 61, "STAGES": 4}, {"m": 2, "n": 7, "STAGES": 2}),
+        cases=(
+            {"m": 3, "n": 45},
+            {"m": 2, "n": 61, "STAGES": 4},
+            {"m": 2, "n": 7, "STAGES": 2},
+            {"m": 1, "n": 5, "STAGES": 4},  # fewer tiles than are started before the loop
+        ),
         launch=lambda case, kernel: ((case["m"],), (64,), 0),
         arguments=_weights,
         results={"O": lambda P, V: P @ V},

@@ -44,6 +44,15 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "no race",
             ("No group is made where", "the wait counts groups"),
         ),
+        Wrong(
+            "no group for first tiles that do not exist",
+            (
+                ("        start_copy(s_V[ahead]", "if (ahead < tiles) {\nstart_copy(s_V[ahead]"),
+                (_EACH, _EACH.replace("cp_async_commit();", "cp_async_commit();\n}")),
+            ),
+            "no race",
+            ("No group is made where", "the wait counts groups"),
+        ),
         Wrong("one tile ahead before the loop", ((_BEFORE, "ahead < 1"),), "right", ("cp.async",)),
         Wrong(
             "no copy before the loop",
