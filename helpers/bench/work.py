@@ -17,6 +17,7 @@ from ..problem.problem import Problem
 from ..simulator.errors import SimulatorError
 from ..simulator.launch_rules import is_array
 from .check import Check, compare
+from .counted import counted
 from .result import SIMULATOR, KernelRun, Result
 from .subject import Control, Settings, Subject
 
@@ -91,8 +92,8 @@ class _Run:
             kernel = launch.kernel
             yield f"running and counting {kernel.entry}"
             self.current = launch
-            with contextlib.redirect_stdout(self.printed):
-                report = launch.simulate(copy=False, progress=False).report
+            report, _, printed = counted(launch)
+            self.printed.write(printed)
             self.reports[kernel.entry] = report
             self.kernels.append(
                 replace(
