@@ -84,7 +84,8 @@ def test_nothing_is_forgotten(file):
         if re.search(r"^\s*\w+(\[[^\]]+\])+ \+?= ", line) or "threadIdx" in line:
             if "__global__" not in line:
                 assert own[number, "index"] + own[number, "loop"] >= 1, line
-        guards = len(re.findall(r"(?:if \(|&& |= )(?:\w+ \+ )*\w+ < \w+", line))
+        # of the mask at a tile's edge there is one: a wider one masks what is masked anyway
+        guards = len(re.findall(r"(?:if \(|(?<!CAUSAL )&& |= )(?:\w+ \+ )*\w+ < \w+", line))
         if guards and "for (" not in line:
             assert own[number, "guard"] >= 2 * guards, line
         if re.search(r"for \(int", line):
