@@ -130,8 +130,8 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("s_V[ahead]", "s_V[0]"),),
             ),
             Misconception(
-                "Tiles are left out: with STAGES - 1 of them under way before the loop, the next "
-                "one to start in round t is tile t + STAGES - 1.",
+                "Round t copies tile t + STAGES into the place of tile t, which it still reads: "
+                "there is room for STAGES - 1 tiles ahead of that one.",
                 ((_NEXT, "const int next = t + STAGES;"),),
             ),
         ),
@@ -187,6 +187,15 @@ EXERCISES: tuple[Exercise, ...] = (
             Misconception(
                 "The sum of the weights still belongs to the old maximum: it shrinks as O does.",
                 (("            row_sum *= correction;\n", ""),),
+            ),
+            Misconception(
+                "Weights count twice in row_sum: the gap adds those that the line below it adds.",
+                (
+                    (
+                        "row_sum *= correction;",
+                        "row_sum = row_sum * correction + exp2f(score - new_max);",
+                    ),
+                ),
             ),
             Misconception(
                 "O still belongs to the old maximum: it shrinks as the sum of the weights does.",

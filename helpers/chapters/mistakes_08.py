@@ -242,6 +242,12 @@ CAUSAL = (
         (("max(0, ahead + first - window + 1)", "ahead + first - window + 1"),),
     ),
     Misconception(
+        "Every weight counts twice in row_sum: the loop below the gaps adds it as well.",
+        results={
+            "O": lambda Q, K, V, window: in_windows(Q, K, V, window) / 2,
+        },
+    ),
+    Misconception(
         "O was divided by the correction, and the sum multiplied: both have to shrink.",
         (("r_O[c] *= correction", "r_O[c] /= correction"),),
     ),

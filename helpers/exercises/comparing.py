@@ -10,11 +10,11 @@ import numpy as np
 
 from ..kernels.kernel import Kernel
 from ..kernels.source import KernelError
-from ..panels.difference import ELEMENT
+from ..panels.difference import ELEMENT, Difference, difference
 from ..problem.poison import poisoned
 from ..simulator.compile.source_text import mask
 from ..simulator.errors import SimulatorError
-from .answer import Refused, kernel_of
+from .answer import Refused, kernel_of, kernel_of_solution
 from .spec import Case, Exercise, Misconception
 from .trial import given, most_steps, simulate
 
@@ -154,6 +154,24 @@ def _alike(got: np.ndarray, other: np.ndarray, want: np.ndarray, tolerance: floa
     with np.errstate(invalid="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= limit)
     return bool((same & (np.isfinite(a) == np.isfinite(b))).all())
+
+
+def root_of_d(exercise: Exercise, wrong: Difference, seen: list[Behaviour]) -> bool:
+    """Whether a factor is 1/√d or √d at every case that went wrong, and these differ in d."""
+    sizes = set()
+    for one in seen:
+        if one.right:
+            continue
+        known = kernel_of_solution(exercise, tuple(one.case.items())).parameters
+        d = one.case.get("d", known["HEAD_DIM"].value if "HEAD_DIM" in known else None)
+        if one.error or d is None:
+            return False
+        want = given(exercise, one.case)[1][wrong.name]
+        other = difference(one.arrays[wrong.name], want, exercise.tolerance, name=wrong.name)
+        if other is None or f"if d = {d})" not in other.pattern:
+            return False
+        sizes.add(d)
+    return len(sizes) > 1
 
 
 def tokens(text: str) -> list[str]:

@@ -25,7 +25,16 @@ from .small_changes.first_order import Change, changes
 from .small_changes.naming import OTHERWISE, of_group
 from .small_changes.repairs import repairs
 from .small_changes.statements import statements
-from .small_changes.toward import Piece, groups, meet, names_of_its_own, pieces, put_in, same
+from .small_changes.toward import (
+    Piece,
+    groups,
+    meet,
+    names_of_its_own,
+    pieces,
+    put_in,
+    same,
+    unused_then,
+)
 from .spec import Exercise
 from .trial import given
 from .variants import compiled
@@ -38,7 +47,7 @@ _NEAREST = 32  # changes that are tried before all others
 _AT_EDGES = re.compile(r"[Gg]uard|ondition|omparison|loop|look at|one too|unit|depend|missing")
 _NO_GUARD = re.compile(r"guard is missing|does not look at|one end only")
 _SURE = re.compile("wait counts groups|nothing is stored: there")  # few, and looked at first
-_FACTORS = re.compile(r"factor|division|Multiplication|number|function")
+_FACTORS = re.compile(r"factor|division|root|Multiplication|number|function")
 _ABOUT = {
     "out-of-bounds": _AT_EDGES,
     "not a multiple": re.compile(r"unit|number|factor|term"),
@@ -194,8 +203,7 @@ def mended(
     known = {_plain(change.text): change.said for change in ruled if change.said}
     known.pop(_plain(text), None)
     about = {one.line: one for one in statements(text, range(1, text.count("\n") + 2), words)}
-    kernel = kernel_of_solution(exercise, tuple(exercise.cases[0].items()))
-    runs = _runs(kernel)
+    runs = _runs(kernel_of_solution(exercise, tuple(exercise.cases[0].items())))
     alone, together = [], []
     rows = _rows(text)
     mapped = _map_lines(exercise, text)  # what is wrong there is told by `certain`
@@ -203,10 +211,11 @@ def mended(
     own = names_of_its_own(text, exercise.solution)
     for group in groups(found):
         changed = put_in(text, group)
-        said = known.get(_plain(changed)) or of_group(group, about, len(found) - len(group))
-        at = {_with_code(rows, p.line) for p in group}
-        one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
+        unused = unused_then(own, text, changed)  # what sets it may be at fault as well
         others = len(found) - len(group)
+        said = "" if unused else known.get(_plain(changed)) or of_group(group, about, others)
+        at = unused | {_with_code(rows, p.line) for p in group}
+        one = changed, Diagnosis(said, tuple(sorted(at)), pieces=group)
         near = others <= (2 if len(group) == 1 else 0)  # else an answer is written otherwise
         if any(p.new and own & set(p.old) for p in group):
             continue  # it would undo what the answer is about
@@ -387,14 +396,3 @@ def all_seen(exercise: Exercise, text: str, first: Behaviour) -> list[Behaviour]
             seen.append(behaviour(exercise, text, other))
     seen.sort(key=lambda one: (one.right, sum(a.size for a in one.arrays.values())))
     return seen
-
-
-def stores_by_adding(exercise: Exercise, text: str) -> list[int]:
-    """Lines that add to an output by an atomic, where no line stores to it."""
-    code = mask(text)
-    names = "|".join(exercise.outputs)
-    if re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code):
-        return []
-    rows = code.split("\n")
-    pattern = rf"\batomic\w+\s*\(\s*(?:&\s*)?(?:{names})\b"
-    return [n for n, row in enumerate(rows, 1) if re.search(pattern, row)]

@@ -19,16 +19,15 @@ from ..problem.poison import poisoned
 from ..simulator.compile.source_text import line_of, mask
 from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
-from .clues.certain import certain
+from .clues.certain import certain, stores_by_adding
 from .clues.place_maps import setting
-from .comparing import Behaviour, behaviour
+from .comparing import Behaviour, behaviour, root_of_d
 from .diagnosis import (
     Diagnosis,
     all_seen,
     mended,
     named,
     own_lines,
-    stores_by_adding,
     whole,
 )
 from .slips import Clue, slips, slips_of_text
@@ -46,6 +45,7 @@ _IN_LAUNCH = re.compile(
 )
 _GUARD = re.compile(r"; guard the access with an if\.")
 _ADVICE = re.compile(r"(; |(?<=has written): |(?<=under way): )(?:(?!; ).)*$", re.DOTALL)
+_BEFORE = " The sanitizer found before: "
 _WAITS = re.compile(r"__sync(?:threads|warp)\w*|cp_async_wait\b|wait_(?:group|all)|\bbarrier\b")
 _BARRIERS_FROM = 3  # the chapter that has them first
 _NO_BARRIER = re.compile(r" with no barrier between(?:, which lanes of one warp need as well)?")
@@ -97,12 +97,14 @@ def of_a_result(
         kernel: the answer's kernel at that case.
         finding: the sanitizer's first one, if there is one.
     """
-    message = f"With {in_words(case)}: {said(outcome.wrong)}"
+    case_said = f"With {in_words(case)}: "
+    message = case_said + said(outcome.wrong)
     if clues := slips_of_text(text):
         return _by(message, clues)
     if adding := stores_by_adding(exercise, text):
         return Reason(message, adding, _ADDS)
     seen = all_seen(exercise, text, Behaviour(case, outcome.arrays))
+    message = case_said + said(outcome.wrong, root=root_of_d(exercise, outcome.wrong, seen))
     own = () if finding is None else finding.lines
     fact = ""  # that a mistake is found tells what a read of nothing or a race only shows
     if finding is not None and finding.kind not in ("uninitialised", "race"):
@@ -212,6 +214,8 @@ def of_an_error(
         mistake = mistake or _tried(mended, exercise, text, seen, at=lines)
         if mistake is not None:
             lines = list(mistake.lines) or lines
+            if _BEFORE in message:  # what would mend that is not told beside the mistake
+                message = f"{_ADVICE.sub('', message).rstrip('.')}."
             todo.append(mistake.said or _MARKED)
         if mistake is not None or re.search(r"\bif\s*\(|\?", mask(text)):
             message = _GUARD.sub(".", message)  # there is one, or it is not what is missing

@@ -20,16 +20,22 @@ _PERIOD = re.compile(
     r", every \d+\w\w \w+, from \d+|(?:, and )?each of them is 1 times what it should be.*"
     r"| \(√.*?\)$"
 )
+_ROOT = re.compile(r" \(1/√.*?\)")
 _BY_CHANCE = ("every k-th", "scattered", "everywhere")
 
 
-def said(wrong: Difference) -> str:
-    """How many elements are wrong, in which pattern, and the first of them."""
+def said(wrong: Difference, root: bool = False) -> str:
+    """How many elements are wrong, in which pattern, and the first of them.
+
+    Args:
+        root: whether a factor is known to come of 1/√d.
+    """
     if not wrong.wrong:  # inexact, or of another shape
         return wrong.sentence
     text = f"{wrong.count}."
     if wrong.kind not in _BY_CHANCE:
         pattern = _PERIOD.sub("", wrong.pattern)
+        pattern = pattern if root else _ROOT.sub("", pattern)
         text = f"{wrong.count}: {pattern}." if pattern else text
     if wrong.wrong != wrong.unwritten:
         index = ", ".join(map(str, wrong.first))

@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
             "a tile further",
             ((_NEXT, "const int next = t + STAGES;"),),
             "right",
-            ("Tiles are left out",),
+            ("into the place of tile t, which it still reads",),
         ),
         Wrong(
             "waited for at once",

@@ -7,6 +7,7 @@ from ...kernels.kernel import Kernel
 from ...simulator.compile.source_text import line_of, mask
 from ..diagnosis import Diagnosis, own_lines, whole
 from ..spec import Case, Exercise
+from .parities import of_the_parities
 from .place_maps import of_the_lines, of_the_map
 
 
@@ -28,10 +29,22 @@ def certain(
         if told is None and kernel is not None:
             told = of_the_lines(exercise, text, case, kernel)
     if not lines:
-        told = told or matching(exercise, text, exercise.signs) or _returns_early(exercise, text)
+        told = told or matching(exercise, text, exercise.signs) or of_the_parities(exercise, text)
+        told = told or _returns_early(exercise, text)
         if told is None and kernel is None:
             told = _in_turns_of_their_own(exercise, text)
     return Diagnosis(told[0], tuple(told[1])) if told else None
+
+
+def stores_by_adding(exercise: Exercise, text: str) -> list[int]:
+    """Lines that add to an output by an atomic, where no line stores to it."""
+    code = mask(text)
+    names = "|".join(exercise.outputs)
+    if re.search(rf"\b(?:{names})\s*\[[^;]*\]\s*=(?!=)", code):
+        return []
+    rows = code.split("\n")
+    pattern = rf"\batomic\w+\s*\(\s*(?:&\s*)?(?:{names})\b"
+    return [n for n, row in enumerate(rows, 1) if re.search(pattern, row)]
 
 
 def maps_well(exercise: Exercise, text: str) -> bool:

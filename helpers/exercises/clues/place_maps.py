@@ -122,11 +122,14 @@ def of_the_lines(exercise: Exercise, text: str, case: Case, kernel: Kernel) -> T
     if own is None or (np.sort(own) != np.arange(a.columns)).any():
         return None
     for wanted, got in _pairs(exercise, case, kernel):
+        found = []
         for lane in zip(*np.nonzero(wanted.active), strict=True):
             should = element(a, right, wanted.array, int(wanted.indices[lane]))
             does = element(a, own, got.array, int(got.indices[lane]))
             if should is not None and should != does:
-                return _differs(exercise, should, does, got, text)
+                found.append((should, does, lane))
+        if found:
+            return _differs(exercise, found, got, text)
     return None
 
 
@@ -161,13 +164,21 @@ def element(
     return tile, row, int(np.argmax(known == place)), rest
 
 
-def _differs(exercise: Exercise, should, does, got, text: str) -> Told:
+def _exchanged(found: list) -> bool:
+    """Whether row and column are exchanged wherever an access goes to another element."""
+    return all(does and does[1:3] == should[2:0:-1] and does[3] == should[3]
+               for should, does, _ in found)  # fmt: skip
+
+
+def _differs(exercise: Exercise, found: list, got, text: str) -> Told:
+    """What a line does otherwise, at the first place where it does."""
     a = exercise.place
+    should, does, lane = found[0]
     lines = setting(exercise, text, got.line)
     way = "reads" if got.kind == "load" else "writes"
     if does is None or should[0] != does[0]:
         end = "another tile than the one that is meant."
-    elif does[1:3] == should[2:0:-1]:
+    elif _exchanged(found):
         end = (
             f"{a.column} {does[2]} of row {does[1]}, and {a.column} {should[2]} of row {should[1]} "
             "belongs there: row and column are exchanged where the map is called."
@@ -186,7 +197,15 @@ def _differs(exercise: Exercise, should, does, got, text: str) -> Told:
             f"{a.column} {should[2]} belongs there. {why}"
         )
     else:
-        end = f"number {does[3]} within a {a.column}, and number {should[3]} belongs there."
+        lane = lane[-1]
+        end = (
+            f"element {does[3]} of {a.column} {does[2]} of row {does[1]} with lane {lane}, and "
+            f"element {should[3]} belongs there: the {a.column} is right, and the place within it "
+            "is not."
+        )
+        others = np.flatnonzero(got.active[-1] & (got.indices[-1] == got.indices[-1, lane]))
+        if way == "writes" and len(others) > 1:
+            end += f" Lanes {' and '.join(map(str, others[:2]))} write the same element."
     return f"Line {got.line} {way} {end}", lines or [got.line]
 
 

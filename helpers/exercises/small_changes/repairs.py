@@ -207,6 +207,14 @@ def _types(one: Statement) -> Iterator[Found]:
         yield [(*at, "float")], said
 
 
+def _root(one: Statement) -> Iterator[Found]:
+    """A size in a denominator, where its root belongs."""
+    for m in re.finditer(r"/ (?:\(float\) ?)?([A-Za-z_]\w*)(?=[;)* ])", one.code):
+        if one.assignment and not one.is_integer and m[1] in one.words:
+            piece = one.start + m.start(), one.start + m.end(), f"/ sqrtf((float){m[1]})"
+            yield [piece], f"A square root is missing in {one.what(m.start())}."
+
+
 def _asks(one: Statement) -> Iterator[Found]:
     """A guard that asks about something else."""
     m = re.match(r"if \((.*)\) (?:return|break|continue);$", one.code)
@@ -366,7 +374,7 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
     _equal, _leaving, _types, _rounded, _other_way, _kept_out, _steps, _looked_at, _own_place,
-    _asks, _built_in,
+    _asks, _built_in, _root,
 )  # fmt: skip
 _SEVERAL = (
     groups_of_copies, own_conditions, units, _numbers, _order, _before_barrier, _not_asked,

@@ -68,6 +68,17 @@ def names_of_its_own(text: str, solution: str) -> set[str]:
     return set(_DECLARED.findall(code)) - set(_DECLARED.findall(_renamed(_code(solution), code)))
 
 
+def unused_then(own: set[str], text: str, changed: str) -> set[int]:
+    """Lines that set a name of an answer's own which is used there, and no more with a change."""
+    before, after = mask(text), mask(changed)
+    found = set()
+    for name in own:
+        word = re.compile(rf"(?<![\w.]){name}(?!\w)")
+        if len(word.findall(after)) == 1 < len(word.findall(before)):
+            found.add(line_of(text, word.search(before).start()))
+    return found
+
+
 def pieces(text: str, solution: str) -> list[Piece]:
     """All of an answer; none if it is written otherwise than the solution."""
     code, right = _code(text), _renamed(_code(solution), _code(text))
