@@ -230,6 +230,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 ),
             ),
             Misconception(
+                "A level that has an odd number of words loses the last one and counts the one in "
+                "the middle twice: partners are too near, by a half that is rounded down.",
+                (
+                    ("s_sum[tid + (n + 1) / 2]", "s_sum[tid + n / 2]"),
+                    ("s_squares[tid + (n + 1) / 2]", "s_squares[tid + n / 2]"),
+                ),
+            ),
+            Misconception(
                 "A level that has an odd number of words counts one twice: a half is rounded up, "
                 "and the word in the middle is added to itself.",
                 (

@@ -126,6 +126,14 @@ EXERCISES: tuple[Exercise, ...] = (
                 (("int ahead = 0; ahead < STAGES - 1", "int ahead = 1; ahead < STAGES"),),
             ),
             Misconception(
+                "The places are counted as if there were one fewer: the copy of a round goes to "
+                "the place of the tile that it still reads.",
+                (
+                    (_PLACE, "        stage = t % (STAGES - 1);\n"),
+                    ("s_V[next % STAGES]", "s_V[next % (STAGES - 1)]"),
+                ),
+            ),
+            Misconception(
                 "All first copies go to one place, where the last of them stays.",
                 (("s_V[ahead]", "s_V[0]"),),
             ),

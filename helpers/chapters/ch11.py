@@ -135,6 +135,10 @@ EXERCISES: tuple[Exercise, ...] = (
                 ((_MOVED, "moved = chunk ^ row / 4 % 4;"),),
             ),
             Misconception(
+                "Only two numbers to XOR with come, 0 and 1: rows 4 to 7 have 2 and 3.",
+                ((_MOVED, "moved = chunk ^ row / 2 % 2;"),),
+            ),
+            Misconception(
                 "Chunks are added up where TMA XORs them: rows keep all of theirs, but elsewhere.",
                 ((_MOVED, "moved = (chunk + row / 2) % 4;"),),
             ),

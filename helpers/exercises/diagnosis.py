@@ -46,7 +46,9 @@ _SECONDS = 1.2  # of the processor, after which no more are tried
 _NEAREST = 32  # changes that are tried before all others
 _AT_EDGES = re.compile(r"[Gg]uard|ondition|omparison|loop|look at|one too|unit|depend|missing")
 _NO_GUARD = re.compile(r"guard is missing|does not look at|one end only")
-_SURE = re.compile("wait counts groups|nothing is stored: there")  # few, and looked at first
+_SURE = re.compile(
+    "Only lane 0|wait counts groups|nothing is stored: there"
+)  # few, and looked at first
 _FACTORS = re.compile(r"factor|division|root|Multiplication|number|function")
 _ABOUT = {
     "out-of-bounds": _AT_EDGES,

@@ -21,6 +21,7 @@ from ..simulator.errors import SimulatorError
 from ..simulator.observe.findings import Finding
 from .clues.certain import certain, stores_by_adding
 from .clues.place_maps import setting
+from .clues.row_lengths import of_the_rows
 from .comparing import Behaviour, behaviour, root_of_d
 from .diagnosis import (
     Diagnosis,
@@ -120,7 +121,10 @@ def of_a_result(
         return Reason(message, found.lines, found.said)
     if clues := slips(kernel, math.isnan(outcome.wrong.got)):
         return _by(message, clues)
-    found = _tried(mended, exercise, text, seen, at=own)
+    found = _tried(of_the_rows, exercise, text, case, kept=True)
+    found = found or _tried(mended, exercise, text, seen, at=own)
+    if not (found and found.said):
+        found = _tried(of_the_rows, exercise, text, case) or found
     if found and found.said:
         return Reason(message + fact, of_a_student(exercise, text, found.lines), found.said)
     if finding is not None:  # what would mend it is not told: the numbers are wrong without it
@@ -211,7 +215,9 @@ def of_an_error(
         seen = all_seen(exercise, text, behaviour(exercise, text, case))
         mistake = _tried(named, exercise, text, seen)
         mistake = mistake or _tried(certain, exercise, text, case)
+        mistake = mistake or _tried(of_the_rows, exercise, text, case, kept=True)
         mistake = mistake or _tried(mended, exercise, text, seen, at=lines)
+        mistake = mistake or _tried(of_the_rows, exercise, text, case)
         if mistake is not None:
             lines = list(mistake.lines) or lines
             if _BEFORE in message:  # what would mend that is not told beside the mistake

@@ -4,10 +4,11 @@ import functools
 
 import pytest
 
-from helpers.exercises import exercise
+from helpers.exercises import EXERCISES, exercise
 from helpers.exercises.answer import kernel_of
 from helpers.exercises.clues.certain import certain
 from helpers.exercises.clues.parities import of_the_parities
+from helpers.exercises.clues.row_lengths import of_the_rows
 from helpers.exercises.comparing import Behaviour, root_of_d
 from helpers.exercises.small_changes.repairs import repairs
 from helpers.exercises.small_changes.toward import names_of_its_own, unused_then
@@ -109,3 +110,69 @@ def test_a_name_of_ones_own_is_not_taken_out_of_what_uses_it():
     assert unused_then(own, text, text.replace(new, old)) == {line}
     told = functools.reduce(lambda a, b: a + b, repairs(text, [line], ["N", "d"]))
     assert "A square root is missing in the line that sets scale." in {one.said for one in told}
+
+
+V_LOOP = "for (int j = tx; j < DEPTH; j += ROWS) {"
+FLOATS = "r = *(const float2*)&s_K[tx * pitch + k];"
+ROWS = {
+    "another array's rows": (
+        "03_rectangle", "V[(size_t)(i + j) * d + col]", "V[(i + j) * N + col]",
+        "A row of V has d elements, and the index takes it to have N",
+    ),
+    "another tile's rows": (
+        "03_rectangle", "s_V[j][ty] = ", "s_V[j / DEPTH][j % DEPTH] = ",
+        "A row of s_V has COLS elements",
+    ),
+    "shares that overlap": (
+        "03_rectangle", V_LOOP,
+        "for (int n = 0; n < DEPTH / COLS; n++) { const int j = tx * (DEPTH / ROWS) + n;",
+        "they go past their part",
+    ),
+    "floats of a pointer to vectors": (
+        "07_float2", FLOATS,
+        "const float2* k2 = reinterpret_cast<const float2*>(s_K);\nr = k2[tx * pitch + k];",
+        "k2 points to float2, and its index counts floats: a row of s_K has 18 floats",
+    ),
+    "vectors of a pointer to vectors": (
+        "07_float2", FLOATS, "const float2* k2 = (const float2*)s_K; r = k2[tx * 9 + k / 2];", "",
+    ),
+    "two pitches": (
+        "07_float2", FLOATS,
+        "const float* other = s_K + tx * 16;\nr = ((const float2*)other)[k / 2];",
+        "stores rows of s_K 18 elements apart",
+    ),
+    "right": ("03_rectangle", V_LOOP, V_LOOP, ""),
+    "right shares": (
+        "03_rectangle", V_LOOP,
+        "for (int n = 0; n < DEPTH / ROWS; n++) { const int j = tx * (DEPTH / ROWS) + n;", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ROWS)
+def test_rows_are_as_long_as_they_are_declared_or_kept(what):
+    name, old, new, words = ROWS[what]
+    one = exercise(name)
+    told = of_the_rows(one, changed(name, (old, new)), one.cases[0])
+    assert words in told.said if words else told is None
+
+
+def test_no_solution_has_rows_of_another_length():
+    for one in EXERCISES:
+        assert of_the_rows(one, one.solution, one.cases[0]) is None, one.name
+        assert of_the_parities(one, one.solution) is None, one.name
+
+
+REPAIRED = {
+    "one lane": ("m = fmaxf(m, __shfl_down_sync(~0u, m, stride));", "Only lane 0 gets the result"),
+    "one too far": ("write = write == STAGES ? 0 : write + 1;", "write goes on to STAGES before"),
+    "zeros": ("if (i < N) {\n    s_P[i] = P[i];\n}", "there s_P holds what it held before"),
+}
+
+
+@pytest.mark.parametrize("what", REPAIRED)
+def test_what_a_repair_says(what):
+    code, words = REPAIRED[what]
+    text = f"int write = 0;\n{code}\n"
+    likely, _ = repairs(text, range(1, 6), ["N", "STAGES"])
+    assert any(words in one.said for one in likely)

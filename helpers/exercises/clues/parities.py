@@ -1,24 +1,18 @@
 """The parities that an answer waits for at its mbarriers, worked out tile by tile from its text."""
 
-import ast
 import functools
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...simulator.compile.source_text import line_of, mask
 from ..spec import Exercise
+from .whole_numbers import whole_number
 
 _WAIT = re.compile(r"\bmbarrier_wait\s*\(\s*&\s*(\w+)\s*\[\s*([^\]]*)\]\s*,")
 _SETS = re.compile(r"\b(?:int|unsigned|bool|auto)\s+(\w+)\s*=(?!=)([^;]+);")
 _TILES = range(24)
 _STAGES = (2, 3, 4)
-_STEPS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-}  # fmt: skip
 
 
 class _Wait(NamedTuple):
@@ -103,7 +97,7 @@ def _waits(text: str) -> list[_Wait]:
         known = dict(_SETS.findall(code[: m.start()]))  # the last of a name, before the wait
         known.pop("t", None)
         parities = {
-            s: [_value(code[m.end() : end], {"t": t, "STAGES": s}, known) for t in _TILES]
+            s: [whole_number(code[m.end() : end], {"t": t, "STAGES": s}, known) for t in _TILES]
             for s in _STAGES
         }
         if any(value not in (0, 1) for its in parities.values() for value in its):
@@ -120,23 +114,3 @@ def _closing(code: str, start: int) -> int:
         if not depth:
             return at
     return len(code)
-
-
-def _value(text: str, numbers: Mapping[str, int], known: Mapping[str, str], depth: int = 4) -> int:
-    """What an expression comes to; -1 if it holds anything but whole numbers and known names."""
-
-    def of(node: ast.AST) -> int:
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return node.value
-        if isinstance(node, ast.Name) and node.id in numbers:
-            return numbers[node.id]
-        if isinstance(node, ast.Name) and depth:
-            return _value(known[node.id], numbers, known, depth - 1)
-        if isinstance(node, ast.BinOp):
-            return _STEPS[type(node.op)](of(node.left), of(node.right))
-        raise ValueError(text)
-
-    try:
-        return of(ast.parse(text.strip().replace("/", "//"), mode="eval").body)
-    except (SyntaxError, ValueError, KeyError, TypeError, ZeroDivisionError):
-        return -1

@@ -68,6 +68,9 @@ def _equal(one: Statement) -> Iterator[Found]:
         said = f"The condition holds where {m[1]} is equal to {m[2]}, and for none beyond that."
         if one.is_guard:
             yield [(at, at + 2, ">=")], said
+        if "?" in one.code[m.end() :] and m[1] == one.target and not m[2].endswith("1"):
+            said = f"{m[1]} goes on to {m[2]} before it begins again, one too far."
+            yield [(one.start + m.end(), one.start + m.end(), " - 1")], said
         yield [(at, at + 2, "!=")], f"The comparison of {m[1]} with {m[2]} is the wrong way round."
 
 
@@ -213,6 +216,17 @@ def _root(one: Statement) -> Iterator[Found]:
         if one.assignment and not one.is_integer and m[1] in one.words:
             piece = one.start + m.start(), one.start + m.end(), f"/ sqrtf((float){m[1]})"
             yield [piece], f"A square root is missing in {one.what(m.start())}."
+
+
+def _in_one_lane(one: Statement) -> Iterator[Found]:
+    """A tree by which one lane gets the result, where all lanes use it."""
+    said = "Only lane 0 gets the result of all lanes by __shfl_down_sync, and all lanes use it."
+    pieces = [
+        (one.start + m.start(), one.start + m.end(), "__shfl_xor_sync")
+        for m in re.finditer(r"\b__shfl_down_sync\b", one.code)
+    ]
+    if pieces:
+        yield pieces, said
 
 
 def _asks(one: Statement) -> Iterator[Found]:
@@ -363,9 +377,12 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
     """Elements of tiles that are not set past the edges."""
     pieces, names = [], []
     for one in found:
-        m = re.match(r"if \(.*\) (s_\w+|\w*tile\w*)((?:\[[^\]]*\])+) = [^;]*;$", one.code)
-        if m:
-            pieces.append((one.end, one.end, f" else {m[1]}{m[2]} = 0.0f;"))
+        m = re.match(r"(?:if \(.*\) )?(s_\w+|\w*tile\w*)((?:\[[^\]]*\])+) = [^;]*;$", one.code)
+        alone = re.search(r"\bif \([^;{}]*\) ?\{\s*$", one.whole[: one.start])
+        end = re.compile(r"\s*\}").match(one.whole, one.end) if alone else None
+        if m and (end or m.start(1)):
+            at = end.end() if end else one.end
+            pieces.append((at, at, f" else {m[1]}{m[2]} = 0.0f;"))
             names.append((m[1], one.line))
     if pieces:
         listed = " or ".join(dict.fromkeys(name for name, _ in names))
@@ -374,7 +391,7 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
     _equal, _leaving, _types, _rounded, _other_way, _kept_out, _steps, _looked_at, _own_place,
-    _asks, _built_in, _root,
+    _asks, _built_in, _root, _in_one_lane,
 )  # fmt: skip
 _SEVERAL = (
     groups_of_copies, own_conditions, units, _numbers, _order, _before_barrier, _not_asked,
