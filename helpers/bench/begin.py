@@ -37,13 +37,13 @@ def begin(
     variants: Sequence[Mapping[str, Value]] = (),
     profiled: Shape | None = None,
 ) -> None:
-    """Begin to compile the kernels of a ladder up to a rung, and to profile a launch of it.
+    """Begin to compile the FlashAttention kernels up to a rung, and to profile a launch of it.
 
     Without a GPU, or outside a notebook, nothing is done.
 
     Args:
         upto: name of the last rung that the chapter shows.
-        variants: parameters of that rung, one of FlashAttention's, that the cells run as well.
+        variants: parameters of that rung that the chapter's cells run as well.
         profiled: batch, heads, n and d of the launch that a later cell profiles.
 
     Raises:
@@ -54,22 +54,17 @@ def begin(
     if profiled is not None:
         arrays = make_inputs(*profiled)
         profile.begin(rung(upto).launch_of(*arrays, np.empty_like(arrays[0])))
-    kind = rung(upto).kind
-    rungs = ladder(kind)
-    names = [one.name for one in rungs[: rungs.index(rung(upto, kind)) + 1]]
+    rungs = ladder("flash")
+    names = [one.name for one in rungs[: rungs.index(rung(upto, "flash")) + 1]]
     listed = [(name, {}) for name in names] + [(upto, dict(values)) for values in variants]
     shares = max(1, min(MOST, (os.cpu_count() or 1) // 2, len(listed)))
-    command = [sys.executable, "-m", "helpers.bench.ahead"]
-    if kind == "fp32":  # what their benches begin with, and what one control leads to
-        parts = [names[::-1][n::shares] for n in range(shares)]
-    else:
-        parts = [["--listed", json.dumps(listed[n::shares])] for n in range(shares)]
+    command = [sys.executable, "-m", "helpers.bench.ahead", "--listed"]
     paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     _running.extend(
         subprocess.Popen(
-            [*command, *part],
+            [*command, json.dumps(listed[n::shares])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": paths},
         )
-        for part in parts
+        for n in range(shares)
     )  # fmt: skip

@@ -19,7 +19,7 @@ from helpers.bench.begin import begin
 from helpers.kernels.kernel import Kernel
 from helpers.measure.profile import _identity
 from helpers.problem.flash_inputs import make_inputs
-from helpers.problem.ladder import ladder, rung
+from helpers.problem.ladder import rung
 from helpers.simulator.compile import compiler, machine_code
 from helpers.simulator.compile.kept_nvrtc import VARIABLE
 from helpers.simulator.compile.providers import NvrtcProvider
@@ -62,17 +62,6 @@ def test_few_cores_are_not_all_taken(started, monkeypatch):
     assert [json.loads(command[4]) for command in started] == [
         [["flash_baseline", {}], ["flash_swizzled", {}]]
     ]
-
-
-@pytest.mark.parametrize("chapter", ["05_thread_coarsening", "06_coalescing", "07_bank_conflicts"])
-def test_a_chapter_in_fp32_begins_with_its_benches(started, chapter):
-    cells = json.loads((NOTEBOOKS / f"{chapter}.ipynb").read_text("utf-8"))["cells"]
-    (line,) = ("".join(c["source"]) for c in cells if c["id"] == f"{chapter[:2]}-begin")
-    exec(line, {})
-    names = [name for command in started for name in command[3:]]
-    assert len(started) == 4 and set(names) <= set(ahead.names())
-    last = [one.name for one in ladder("fp32") if one.chapter <= int(chapter[:2])][-1]
-    assert started[0][3] == last and "naive" in names
 
 
 def test_elsewhere_nothing_is_begun(started, monkeypatch):
