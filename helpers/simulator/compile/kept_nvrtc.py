@@ -29,6 +29,7 @@ from .providers import (
     NvrtcProvider,
     Request,
     has_unread_include,
+    is_silent,
     toolkit_include_dirs,
 )
 
@@ -48,7 +49,7 @@ class KeptNvrtc(NvrtcProvider):
         if folder is None or has_unread_include(request):
             return super()._made(request, cubin)
         file = folder / f"{self._key(request, cubin)}.json"
-        if (found := _read(file)) is not None:
+        if (found := _read(file)) is not None and not (cubin and is_silent(request, found[0])):
             return found
         answer, code = super()._made(request, cubin)
         _write(file, answer, code)

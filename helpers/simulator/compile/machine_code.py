@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ..errors import SimulatorError
 from .compiler import Compiled, compiled_of, request_of
 from .kept_nvrtc import KeptNvrtc
-from .providers import Request, has_unread_include, own_names
+from .providers import VERBOSE, Request, has_unread_include, own_names
 from .sass import IN_SASS, MachineInstruction, disassemble, instructions, nvdisasm
 
 _REMEMBERED = 128
@@ -220,8 +220,7 @@ def _for_chip(request: Request, architecture: str) -> Request:
     rest = tuple(option for option in request.options if option not in asked)
     if any(option.endswith(f"_{real[1]}a") for option in asked):
         architecture = f"sm_{real[1]}a"  # what the source needs, and the same chip
-    # The assembler then says in the log what each kernel takes.
-    return replace(request, options=(f"-arch={architecture}", "--ptxas-options=-v", *rest))
+    return replace(request, options=(f"-arch={architecture}", VERBOSE, *rest))
 
 
 def _remembered(request: Request) -> tuple[Compiled, bytes, Callable[[str], str]]:

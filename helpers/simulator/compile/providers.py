@@ -26,6 +26,8 @@ _OWN_HEADERS = {"cupy/complex.cuh": Path(__file__).with_name("complex.cuh")}
 _IN_LOG = r'^|(?<=compilation of ")'
 _IN_PTX = r'^[ \t]*\.file[ \t]+\d+[ \t]+"'
 
+VERBOSE = "--ptxas-options=-v"  # the assembler then says in the log what each kernel takes
+
 
 @dataclass(frozen=True)
 class Request:
@@ -111,9 +113,18 @@ class NvrtcProvider:
         return tuple(found)
 
     def _made(self, request: Request, cubin: bool) -> tuple[Compilation, bytes]:
+        answer, code = self._asked(request, cubin)
+        if cubin and is_silent(request, answer):
+            # Beside a driver, NVRTC takes the cubin out of the driver's cache, and says nothing of
+            # the registers that were asked for with it.
+            return self._asked(request, cubin, "--no-cache")
+        return answer, code
+
+    def _asked(self, request: Request, cubin: bool, *more: str) -> tuple[Compilation, bytes]:
+        """What NVRTC makes of a request, with some options more."""
         nvrtc = self._nvrtc()
         folders = [*request.include_dirs, *toolkit_include_dirs()]
-        options = [*request.options, *(f"-I{folder}" for folder in folders)]
+        options = [*request.options, *more, *(f"-I{folder}" for folder in folders)]
         name = (_NOWHERE + request.filename).encode()
         status, program = nvrtc.nvrtcCreateProgram(
             request.source.encode(),
@@ -165,6 +176,11 @@ class NvrtcProvider:
             _require(nvrtc, status, "NVRTC")
             self._module = nvrtc
         return self._module
+
+
+def is_silent(request: Request, answer: Compilation) -> bool:
+    """Whether the assembler was asked what kernels take and the answer does not say it."""
+    return VERBOSE in request.options and not answer.log
 
 
 class FolderProvider:

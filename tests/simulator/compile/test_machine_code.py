@@ -1,5 +1,6 @@
 """Machine code for a GPU that is not here, against recordings of one and facts of the source."""
 
+import dataclasses
 import json
 import re
 import sys
@@ -12,6 +13,7 @@ from helpers.kernels import load_kernel
 from helpers.simulator import SimulatorError, machine_code
 from helpers.simulator.compile import machine_code as making
 from helpers.simulator.compile import sass
+from helpers.simulator.compile.providers import NvrtcProvider
 
 SOURCE = """\
 #line 1 "all.cu"
@@ -243,3 +245,19 @@ def test_what_a_machine_lacks_is_said_in_a_sentence(monkeypatch):
 
     monkeypatch.setattr(making, "nvdisasm", absent)
     assert making.lacking.__wrapped__() == "There is no nvdisasm here."
+
+
+def test_what_a_driver_kept_is_compiled_again_for_its_registers(monkeypatch):
+    """NVRTC says nothing of a cubin that it takes out of the driver's cache, where one is."""
+    real, options = NvrtcProvider._asked, []
+
+    def asked(self, request, cubin, *more):
+        options.append(more)
+        answer, code = real(self, request, cubin, *more)
+        return (answer if more else dataclasses.replace(answer, log="")), code
+
+    monkeypatch.setattr(NvrtcProvider, "_asked", asked)
+    monkeypatch.setenv("HELPERS_COMPILED", "off")
+    code = 'extern "C" __global__ void again(float* a) { a[threadIdx.x] /= 3; }'
+    assert machine_code(code, "again").registers > 4
+    assert options == [(), ("--no-cache",)]
