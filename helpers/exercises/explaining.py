@@ -22,6 +22,7 @@ from ..simulator.observe.findings import Finding
 from .clues.certain import certain, stores_by_adding
 from .clues.place_maps import setting
 from .clues.row_lengths import of_the_rows
+from .clues.tiles_left import part_stored
 from .comparing import Behaviour, behaviour, root_of_d
 from .diagnosis import (
     Diagnosis,
@@ -128,6 +129,8 @@ def of_a_result(
     if found and found.said:
         return Reason(message + fact, of_a_student(exercise, text, found.lines), found.said)
     if finding is not None:  # what would mend it is not told: the numbers are wrong without it
+        if left := _tried(part_stored, exercise, text, case, kernel, finding):
+            return Reason(f"{message} A clue: {without_advice(finding)}", left[1], left[0])
         shared = _over_output(exercise, finding)
         clue = _told(exercise, finding) if shared else without_advice(finding)
         return Reason(f"{message} A clue: {clue}", own)

@@ -9,10 +9,11 @@ from helpers.exercises.answer import kernel_of
 from helpers.exercises.clues.certain import certain
 from helpers.exercises.clues.parities import of_the_parities
 from helpers.exercises.clues.row_lengths import of_the_rows
+from helpers.exercises.clues.tiles_left import part_stored
 from helpers.exercises.comparing import Behaviour, root_of_d
 from helpers.exercises.small_changes.repairs import repairs
 from helpers.exercises.small_changes.toward import names_of_its_own, unused_then
-from helpers.exercises.trial import given
+from helpers.exercises.trial import given, simulate
 from helpers.panels.difference import difference
 
 FREE = "mbarrier_wait(&empty[stage], 1 - t / STAGES % 2);"
@@ -176,3 +177,18 @@ def test_what_a_repair_says(what):
     text = f"int write = 0;\n{code}\n"
     likely, _ = repairs(text, range(1, 6), ["N", "STAGES"])
     assert any(words in one.said for one in likely)
+
+
+def test_how_much_of_a_tile_is_stored_is_counted():
+    """Columns 0 to 7 of 32 of a tile with 16 rows; and all of them."""
+    name, one = "03_rectangle", exercise("03_rectangle")
+    case = one.cases[0]
+    loop = "for (int j = ty; j < DEPTH; j += COLS) {"
+    text = changed(name, (loop, "for (int j = ty; j < COLS; j += COLS) {"))
+    outcome = simulate(one, case, kernel_of(one, text, case), sanitize=True)
+    finding = next(f for f in outcome.report.findings if f.kind == "uninitialised")
+    said, lines = part_stored(one, text, case, kernel_of(one, text, case), finding)
+    assert "s_P has 512 elements, and the threads of a block store 128 of them" in said
+    assert "s_P[tx][j] = " in text.split("\n")[lines[0] - 1]
+    right = kernel_of(one, one.solution, case)
+    assert part_stored(one, one.solution, case, right, finding) is None

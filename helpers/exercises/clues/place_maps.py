@@ -193,9 +193,14 @@ def _differs(exercise: Exercise, found: list, got, text: str) -> Told:
             else "It does not go through the map."
         )
         end = (
-            f"the place of {a.column} {does[2]} of row {does[1]}, by the map above, and "
-            f"{a.column} {should[2]} belongs there. {why}"
+            f"{a.column} {should[2]} of row {does[1]} to the place that {a.column} {does[2]} has "
+            f"by the map above. {why}"
         )
+        if way == "reads":
+            end = (
+                f"{a.column} {does[2]} of row {does[1]}, by the map above, where {a.column} "
+                f"{should[2]} is wanted. {why}"
+            )
     else:
         lane = lane[-1]
         end = (

@@ -263,6 +263,25 @@ def _words(one: Statement) -> Iterator[Found]:
             yield [(*at, "__int_as_float(0xff800000)")], said
 
 
+def root(one: Statement) -> Iterator[Found]:
+    """A size in a denominator, where its root belongs."""
+    for m in re.finditer(r"/ (?:\(float\) ?)?([A-Za-z_]\w*)(?=[;)* ])", one.code):
+        if one.assignment and not one.is_integer and m[1] in one.words:
+            piece = one.start + m.start(), one.start + m.end(), f"/ sqrtf((float){m[1]})"
+            yield [piece], f"A square root is missing in {one.what(m.start())}."
+
+
+def in_one_lane(one: Statement) -> Iterator[Found]:
+    """A tree by which one lane gets the result, where all lanes use it."""
+    said = "Only lane 0 gets the result of all lanes by __shfl_down_sync, and all lanes use it."
+    pieces = [
+        (one.start + m.start(), one.start + m.end(), "__shfl_xor_sync")
+        for m in re.finditer(r"\b__shfl_down_sync\b", one.code)
+    ]
+    if pieces:
+        yield pieces, said
+
+
 FLOW_RULES = (
     _joined, _only_if, _comparisons, _loops, _operators, _words, _factors, _signs,
 )  # fmt: skip

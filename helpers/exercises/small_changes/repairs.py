@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from .copies import groups_of_copies, own_conditions, units
 from .first_order import Change
+from .flow_rules import in_one_lane, root
 from .statements import Found, Replaced, Statement, statements, terms
 
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Z_]+)[ \t]+\d", re.MULTILINE)
@@ -210,25 +211,6 @@ def _types(one: Statement) -> Iterator[Found]:
         yield [(*at, "float")], said
 
 
-def _root(one: Statement) -> Iterator[Found]:
-    """A size in a denominator, where its root belongs."""
-    for m in re.finditer(r"/ (?:\(float\) ?)?([A-Za-z_]\w*)(?=[;)* ])", one.code):
-        if one.assignment and not one.is_integer and m[1] in one.words:
-            piece = one.start + m.start(), one.start + m.end(), f"/ sqrtf((float){m[1]})"
-            yield [piece], f"A square root is missing in {one.what(m.start())}."
-
-
-def _in_one_lane(one: Statement) -> Iterator[Found]:
-    """A tree by which one lane gets the result, where all lanes use it."""
-    said = "Only lane 0 gets the result of all lanes by __shfl_down_sync, and all lanes use it."
-    pieces = [
-        (one.start + m.start(), one.start + m.end(), "__shfl_xor_sync")
-        for m in re.finditer(r"\b__shfl_down_sync\b", one.code)
-    ]
-    if pieces:
-        yield pieces, said
-
-
 def _asks(one: Statement) -> Iterator[Found]:
     """A guard that asks about something else."""
     m = re.match(r"if \((.*)\) (?:return|break|continue);$", one.code)
@@ -282,6 +264,8 @@ def _kept_out(one: Statement) -> Iterator[Found]:
     """A condition around a block that all threads are needed in."""
     if m := re.match(r"(if \(.*\)) ?\{$", one.code):
         said = f"`{m[1]}` keeps threads out that are needed there."
+        if "_sync(" in m[1]:  # the same for all lanes
+            said = f"`{m[1]}` leaves out turns in which something has to be done."
         yield [(one.start, one.start + len(m[1]), "")], said
 
 
@@ -315,6 +299,11 @@ def _order(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
         if len(bar) == 1:
             other = a if bar[0] is b else b
             said = f"The barrier stands on the wrong side of line {other.line}."
+            if other.code == "}":
+                ends = f"the block that ends in line {other.line}"
+                said = f"The barrier stands behind {ends}, and has to be in it."
+                if other is b:
+                    said = f"The barrier stands within {ends}, and has to be behind it."
             yield [(a.start, a.end, b.code), (b.start, b.end, a.code)], said, bar[0].line
     for n, a in enumerate(found):
         if not (a.assignment and a.target and _PLAIN.match(a.code)):
@@ -391,7 +380,7 @@ def _keeps(found: list[Statement]) -> Iterator[tuple[list[Replaced], str, int]]:
 
 _RULES: tuple[Callable[[Statement], Iterator[Found]], ...] = (
     _equal, _leaving, _types, _rounded, _other_way, _kept_out, _steps, _looked_at, _own_place,
-    _asks, _built_in, _root, _in_one_lane,
+    _asks, _built_in, root, in_one_lane,
 )  # fmt: skip
 _SEVERAL = (
     groups_of_copies, own_conditions, units, _numbers, _order, _before_barrier, _not_asked,
