@@ -164,10 +164,13 @@ def element(
     return tile, row, int(np.argmax(known == place)), rest
 
 
-def _exchanged(found: list) -> bool:
-    """Whether row and column are exchanged wherever an access goes to another element."""
-    return all(does and does[1:3] == should[2:0:-1] and does[3] == should[3]
-               for should, does, _ in found)  # fmt: skip
+def _exchanged(a: PlaceMap, found: list) -> bool:
+    """Whether row and column are exchanged wherever a tile has the element with the two turned."""
+    turned = [(should, does) for should, does, _ in found
+              if should[1] < a.columns and should[2] < a.rows]  # fmt: skip
+    return bool(turned) and all(
+        does and does[1:] == (should[2], should[1], should[3]) for should, does in turned
+    )
 
 
 def _differs(exercise: Exercise, found: list, got, text: str) -> Told:
@@ -178,7 +181,7 @@ def _differs(exercise: Exercise, found: list, got, text: str) -> Told:
     way = "reads" if got.kind == "load" else "writes"
     if does is None or should[0] != does[0]:
         end = "another tile than the one that is meant."
-    elif _exchanged(found):
+    elif _exchanged(a, found):
         end = (
             f"{a.column} {does[2]} of row {does[1]}, and {a.column} {should[2]} of row {should[1]} "
             "belongs there: row and column are exchanged where the map is called."
