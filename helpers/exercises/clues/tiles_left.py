@@ -20,8 +20,8 @@ def part_stored(
 ) -> tuple[str, list[int]] | None:
     """What the first block stores of a tile that is read where nothing was stored; and the lines.
 
-    Nothing is said where the lines that store are not a student's, or store more than an element
-    at a time.
+    Nothing is said where a student's own line reads, which may be at fault, where the lines that
+    store are given, or where they store more than an element at a time.
 
     Args:
         text: the answer.
@@ -29,15 +29,19 @@ def part_stored(
         kernel: its kernel at that case.
         finding: the sanitizer's.
     """
-    name = found[1] if (found := _READ.search(str(finding))) else ""
-    total = math.prod(declared_sizes(name, kernel.source, kernel.options)) if name else 0
+    own = own_lines(exercise, whole(text))
+    found = _READ.search(str(finding))
+    if found is None or own & set(finding.lines):
+        return None
+    name = found[1]
+    total = math.prod(declared_sizes(name, kernel.source, kernel.options))
     report = simulate(exercise, case, kernel, quiet=True).report
     stores = [a for a in report.of_block(kind="store", space="shared") if a.array == name]
     lines = {a.line for a in stores}
-    size = element_size(name, "shared", kernel.source) if name else None
+    size = element_size(name, "shared", kernel.source)
     if not stores or any(a.bytes != size for a in stores):
         return None
-    if not lines <= own_lines(exercise, whole(text)):
+    if not lines <= own:
         return None
     stored = len(np.unique(np.concatenate([a.indices[a.active] for a in stores])))
     if not stored < total:
