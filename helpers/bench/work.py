@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..gpu import device
+from ..gpu.unset import count_nan
 from ..kernels.launches import Launch
 from ..kernels.source import CannotRun, KernelError, Value
 from ..measure import timing
@@ -189,7 +190,7 @@ def _unwritten(problem: Problem, launch: Launch, arrays: Mapping[str, Any]) -> I
     """The arrays of a large problem that have elements which nobody wrote."""
     for name in problem.outputs(launch):
         array = arrays[name]
-        if missing := int((array != array).sum()):
+        if missing := count_nan(array):
             size, bound = int(array.size), problem.tolerance
             yield Check(name, False, math.inf, bound, missing, missing, size)
 
