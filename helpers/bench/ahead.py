@@ -67,14 +67,16 @@ def compile_ahead(wanted: Iterable[str]) -> None:
 
 
 def compile_listed(listed: Iterable[tuple[str, Mapping[str, Value]]]) -> None:
-    """Compile kernels of FlashAttention rungs as a chapter's cells want them.
+    """Compile kernels of rungs as a chapter's cells want them.
 
     First all for the simulator, then the machine code of the rungs as they are, then for a GPU.
 
     Args:
         listed: names of rungs, each with parameters that differ from the usual ones.
     """
-    kernels = [(_flash_kernel(name, **values), not values) for name, values in listed]
+    kernels = [
+        (kernel, not values) for name, values in listed for kernel in _kernels(name, **values)
+    ]
     if kept_folder() is not None:
         for kernel, _ in kernels:
             compile_ptx(kernel.code, kernel.options)
@@ -87,8 +89,14 @@ def compile_listed(listed: Iterable[tuple[str, Mapping[str, Value]]]) -> None:
             kernel.compile()
 
 
-def _flash_kernel(name: str, ELEMENT: str = "half", HEAD_DIM: int = 128, **values: Value) -> Kernel:
-    return rung(name).with_parameters(**values).kernel(ELEMENT, HEAD_DIM)
+def _kernels(
+    name: str, ELEMENT: str = "half", HEAD_DIM: int = 128, **values: Value
+) -> list[Kernel]:
+    """The kernels of a rung with some parameters; the first two are of FlashAttention's alone."""
+    one = rung(name)
+    if one.kind == "fp32":
+        return [launch.kernel for launch in one.launches(128, 64, **values)]
+    return [one.with_parameters(**values).kernel(ELEMENT, HEAD_DIM)]
 
 
 def compile_for_gpu(wanted: Iterable[str]) -> None:

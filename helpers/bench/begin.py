@@ -22,6 +22,7 @@ import numpy as np
 from ..gpu import device
 from ..kernels.source import Value
 from ..measure import profile
+from ..measure.ladder_times import bars
 from ..measure.recorded import Shape
 from ..problem.flash_inputs import make_inputs
 from ..problem.ladder import ladder, rung
@@ -37,13 +38,14 @@ def begin(
     variants: Sequence[Mapping[str, Value]] = (),
     profiled: Shape | None = None,
 ) -> None:
-    """Begin to compile the FlashAttention kernels up to a rung, and to profile a launch of it.
+    """Begin to compile the kernels of a ladder up to a rung, and to profile a launch of it.
 
     Without a GPU, or outside a notebook, nothing is done.
 
     Args:
         upto: name of the last rung that the chapter shows.
-        variants: parameters of that rung that the chapter's cells run as well.
+        variants: parameters of that rung that the chapter's cells run as well; of a rung in fp32
+            all that are compared are begun without being named.
         profiled: batch, heads, n and d of the launch that a later cell profiles.
 
     Raises:
@@ -54,9 +56,13 @@ def begin(
     if profiled is not None:
         arrays = make_inputs(*profiled)
         profile.begin(rung(upto).launch_of(*arrays, np.empty_like(arrays[0])))
-    rungs = ladder("flash")
-    names = [one.name for one in rungs[: rungs.index(rung(upto, "flash")) + 1]]
-    listed = [(name, {}) for name in names] + [(upto, dict(values)) for values in variants]
+    if rung(upto).kind == "fp32":
+        # the last is what the chapter is about
+        listed = [(one.name, dict(settings)) for one, settings in bars(upto).values()][::-1]
+    else:
+        rungs = ladder(rung(upto).kind)
+        listed = [(one.name, {}) for one in rungs[: rungs.index(rung(upto)) + 1]]
+    listed += [(upto, dict(values)) for values in variants]
     shares = max(1, min(MOST, (os.cpu_count() or 1) // 2, len(listed)))
     command = [sys.executable, "-m", "helpers.bench.ahead", "--listed"]
     paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))

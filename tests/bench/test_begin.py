@@ -105,6 +105,26 @@ def test_what_is_listed_is_found_compiled(tmp_path, monkeypatch):
     assert len(asked) == 3 and len(on_gpu) == 2
 
 
+@pytest.mark.parametrize(
+    "chapter, rungs",
+    {
+        "05_thread_coarsening": 4,
+        "06_coalescing": 6,
+        "07_bank_conflicts": 10,
+        "11_hopper": 7,
+    }.items(),
+)
+def test_a_chapter_begins_with_its_ladder(started, chapter, rungs):
+    """All that its charts compare: of the rungs in fp32 each variant."""
+    cells = json.loads((NOTEBOOKS / f"{chapter}.ipynb").read_text("utf-8"))["cells"]
+    (line,) = ("".join(c["source"]) for c in cells if c["id"] == f"{chapter[:2]}-begin")
+    exec(line, {})
+    listed = [(name, values) for command in started for name, values in json.loads(command[4])]
+    assert len(started) == 4 and len(listed) == rungs
+    for name, values in listed:
+        assert rung(name).chapter <= int(chapter[:2]) and ahead._kernels(name, **values)
+
+
 @pytest.mark.parametrize("chapter", ["08_flash_attention", "09_swizzling", "10_overlap"])
 def test_a_chapter_begins_with_kernels_that_there_are(started, monkeypatch, chapter):
     """The line as it stands there; and the profile is that of the launch that a cell shows."""
@@ -115,7 +135,7 @@ def test_a_chapter_begins_with_kernels_that_there_are(started, monkeypatch, chap
     monkeypatch.setattr(begin_module.profile, "begin", profiled.append)
     exec(line, {})
     for name, values in (pair for command in started for pair in json.loads(command[4])):
-        assert ahead._flash_kernel(name, **values).file.is_file()
+        assert all(kernel.file.is_file() for kernel in ahead._kernels(name, **values))
     texts = " ".join("".join(c["source"]) for c in cells)
     assert len(profiled) == (chapter != "08_flash_attention")  # which runs kernels meanwhile
     for launch in profiled:  # the one that a cell shows
